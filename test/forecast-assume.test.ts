@@ -16,7 +16,7 @@ beforeEach(async () => {
 })
 afterEach(() => world[Symbol.asyncDispose]())
 
-/** What happens if this is assumed: `+HOURS what object`. */
+/** The forecast events under these assumptions, as `+HOURS what object`. */
 async function ahead(assume: readonly string[], files: Readonly<Record<string, string>> = {}): Promise<string[]> {
   const now = world.clock.now()
   const assumptions = assume.map((text) => readAssumption(text, { now, readFile: (path) => files[path] ?? '' }))
@@ -46,7 +46,7 @@ const unusedPolicy = {
 }
 
 describe('sojourn forecast --assume', () => {
-  it('FILE: shows what a policy would do before anybody has applied it', async () => {
+  it('FILE: shows what a policy would do before it is applied', async () => {
     await world.create(configMap('old'))
     const files = { 'policy.yaml': stringify(unusedPolicy) }
     expect(await ahead([])).toEqual([])
@@ -56,7 +56,7 @@ describe('sojourn forecast --assume', () => {
     expect(events.filter((event) => event.includes('leaves ConfigMap/team/old'))).toHaveLength(1)
   }, 60_000)
 
-  it('opt-out: spares what would leave', async () => {
+  it('opt-out: keeps an object that would be deleted', async () => {
     await world.create(configMap('old'))
     const files = { 'policy.yaml': stringify(unusedPolicy) }
     const events = await ahead(['policy.yaml', 'opt-out:configmap/team/old@1d'], files)
@@ -65,7 +65,7 @@ describe('sojourn forecast --assume', () => {
     expect(events.some((event) => event.includes('spared ConfigMap/team/old'))).toBe(true)
   }, 60_000)
 
-  it('delete: takes its dependents with it', async () => {
+  it('delete: deletes its dependents too', async () => {
     const { metadata } = await world.create(configMap('owner'))
     const ownerReferences = [{ apiVersion: 'v1', kind: 'ConfigMap', name: 'owner', uid: metadata.uid }]
     await world.create(configMap('owned', { ownerReferences }))
@@ -74,7 +74,7 @@ describe('sojourn forecast --assume', () => {
     expect(events.slice(1)).toEqual(['+48 leaves ConfigMap/team/owner'])
   }, 60_000)
 
-  it('approve and merge: let a revision through to the end', async () => {
+  it('approve and merge: a revision reaches the last environment', async () => {
     await world.create(configMap('dev', { annotations: { revision: '2' } }))
     for (const name of ['staging', 'production'])
       await world.create(configMap(name, { annotations: { revision: '1' } }))
@@ -119,7 +119,7 @@ describe('sojourn forecast --assume', () => {
     ])
   }, 60_000)
 
-  it('says what cannot be assumed', async () => {
-    await expect(ahead(['delete:configmap/team/nothing'])).rejects.toThrow('it cannot be assumed that somebody deletes')
+  it('fails with the assumption that cannot be carried out', async () => {
+    await expect(ahead(['delete:configmap/team/nothing'])).rejects.toThrow('cannot assume that a user deletes')
   }, 60_000)
 })

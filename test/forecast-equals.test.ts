@@ -40,19 +40,19 @@ afterEach(async () => {
   await web[Symbol.asyncDispose]()
 })
 
-/** Everything that was foretold, then everything that really happened, as comparable lines. */
+/** The forecast's events, then the real ones, as comparable lines. */
 async function both(roles: readonly Role[], forMs: number): Promise<{ said: string[]; happened: string[] }> {
   const only = { ...config, only: roles }
   const revision = world.server.store.revision
   const said = await forecast(world.client, { config: only, now: world.clock.now(), forMs })
   expect(world.server.store.revision, 'the source is only read').toBe(revision)
   expect(said.unread).toEqual([])
-  expect([...mail.mails, ...web.posts], 'nobody is told anything by a forecast').toEqual([])
+  expect([...mail.mails, ...web.posts], 'a forecast sends nothing').toEqual([])
   const happened = await live(only, forMs)
   return { said: lines(said.events), happened: lines(happened) }
 }
 
-/** The same systems on the world itself, with real mails and posts. Only requests are left out: nobody calls. */
+/** Runs the same systems on the test cluster itself, with real mails and HTTP posts, but without requests to Services. */
 async function live(only: typeof config, forMs: number): Promise<readonly ForecastEvent[]> {
   const { clock, client, server } = world
   const events: ForecastEvent[] = []
@@ -145,7 +145,7 @@ async function expiring(): Promise<void> {
   })
 }
 
-/** ConfigMaps that nobody uses, and a policy that looks for them in office hours. */
+/** Unused ConfigMaps, and a policy that looks for them in office hours. */
 async function unusedInOfficeHours(): Promise<void> {
   await world.create({
     apiVersion: notificationChannel.apiVersion,
@@ -220,7 +220,7 @@ async function promoted(): Promise<void> {
       ],
     },
   })
-  // Whoever is told rolls out a minute later, as forecasts take for granted.
+  // The notified deployment tool rolls out a minute later, as forecasts assume by default.
   world.server.store.subscribe((changes) => {
     for (const { type, resource, document } of changes) {
       const { environment: name = '', version } = document.value.metadata.annotations ?? {}
@@ -260,8 +260,8 @@ async function onDemand(): Promise<void> {
   }
 }
 
-describe('what a forecast says is what then happens', () => {
-  it('to what expires, and to what goes with it', async () => {
+describe('a forecast equals what then happens', () => {
+  it('to expiring objects and their dependents', async () => {
     await expiring()
     const { said, happened } = await both(['cleaner', 'collector'], 5 * day)
     const told = said.filter((line) => line.includes(' told '))
@@ -271,7 +271,7 @@ describe('what a forecast says is what then happens', () => {
     expect(said.filter((line) => !told.includes(line))).toEqual(happened)
   }, 60_000)
 
-  it('to what nobody uses: marked, announced, reminded of, spared or deleted in working hours', async () => {
+  it('to unused objects: marked, announced, reminded, unmarked or deleted in working hours', async () => {
     await unusedInOfficeHours()
     const { said, happened } = await both(['janitor'], 10 * day)
     const count = (what: string) => said.filter((line) => line.includes(` ${what} `)).length
@@ -283,7 +283,7 @@ describe('what a forecast says is what then happens', () => {
     expect(said).toEqual(happened)
   }, 120_000)
 
-  it('to a revision on its way: soaking, promoted, waiting for approval', async () => {
+  it('to a revision: soaking, promoted, waiting for approval', async () => {
     await promoted()
     const { said, happened } = await both(['promoter'], 4 * day)
     expect(said.join('\n')).toContain('arrives Pipeline/team/shop Arrived staging 1.1.0')
@@ -291,7 +291,7 @@ describe('what a forecast says is what then happens', () => {
     expect(said).toEqual(happened)
   }, 60_000)
 
-  it('to what falls asleep, and wakes by the clock', async () => {
+  it('to workloads that fall asleep and wake by schedule', async () => {
     await onDemand()
     const { said, happened } = await both(['activator'], 3 * day)
     expect(said.filter((line) => line.includes('Deployment/team/idle'))).toHaveLength(1)
@@ -299,12 +299,12 @@ describe('what a forecast says is what then happens', () => {
     expect(said).toEqual(happened)
   }, 60_000)
 
-  it('to all of that at once, where each system sees what the others do', async () => {
+  it('to all of them at once, where each system sees what the others do', async () => {
     await expiring()
     await unusedInOfficeHours()
     await promoted()
     await onDemand()
-    // In use by nobody but a Cleaner that will be gone one day.
+    // Used only by a Cleaner, which expires.
     await world.create(configMap('named'))
     await world.create({
       apiVersion: cleaner.apiVersion,

@@ -52,7 +52,7 @@ async function populate(count: number): Promise<void> {
 }
 
 describe('forecast', () => {
-  it('says what then happens, and changes nothing by saying it', async () => {
+  it('predicts the departures that then happen, and changes nothing', async () => {
     await populate(12)
     const before = world.server.store.revision
     const said = await forecast(world.client, { config, now: world.clock.now(), forMs: 30 * day })
@@ -72,14 +72,14 @@ describe('forecast', () => {
     expect(foretold.toSorted()).toEqual(happened.toSorted())
   })
 
-  it('knows that nothing happens to what nobody asked to go', async () => {
+  it('predicts nothing for objects without a Cleaner or policy', async () => {
     await world.create({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'a', namespace: 'team' } })
     const said = await forecast(world.client, { config, now: world.clock.now(), forMs: 30 * day })
     expect(said.events).toEqual([])
     expect(said.until).toBe(world.clock.now() + 30 * day)
   })
 
-  it('says why nothing leaves while a switch is turned, and does not look for that every minute', async () => {
+  it('says why nothing is deleted while deletions are paused', async () => {
     await populate(3)
     await pauseDeletions(world.client, true)
     const said = await forecast(world.client, { config, now: world.clock.now(), forMs: 30 * day })
@@ -91,7 +91,7 @@ describe('forecast', () => {
     expect(resumed.events).toHaveLength(6)
   })
 
-  it('says how far it came when there was not enough time to look as far as it was asked to', async () => {
+  it('says how far it got when it runs out of time', async () => {
     await world.create({
       apiVersion: cleanupPolicy.apiVersion,
       kind: cleanupPolicy.kind,

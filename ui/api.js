@@ -1,6 +1,6 @@
 const tokenKey = 'sojourn-token'
 
-/** What the API refused, in its own words. */
+/** A response other than success, with the API server's message. */
 export class ApiError extends Error {
   /** @param {number} status @param {string} message */
   constructor(status, message) {
@@ -18,12 +18,12 @@ export const session = {
   /** @param {string} token */
   signIn: (token) => sessionStorage.setItem(tokenKey, token),
   signOut: () => sessionStorage.removeItem(tokenKey),
-  /** Who the token belongs to, once the API has said so. */
+  /** The user name of the token, set by `learnUser`. */
   user: '',
 }
 
 /**
- * Asks the API; throws ApiError for anything but success.
+ * Sends a request to the API; throws ApiError for anything but success.
  * @param {string} path
  * @param {{ method?: string, body?: unknown, type?: string, signal?: AbortSignal, accept?: string }} [options]
  * @returns {Promise<Response>}
@@ -46,7 +46,7 @@ export async function request(path, { method = 'GET', body, type = 'application/
   throw new ApiError(response.status, await messageOf(response))
 }
 
-/** A browser’s own words for a server that does not answer help nobody. @param {string} path @param {RequestInit} options */
+/** `fetch` with a clear error instead of the browser's “Failed to fetch”. @param {string} path @param {RequestInit} options */
 async function reach(path, options) {
   try {
     return await fetch(path, options)
@@ -57,7 +57,7 @@ async function reach(path, options) {
 }
 
 /**
- * The answer as an object.
+ * Sends a request and parses the JSON answer.
  * @param {string} path
  * @param {Parameters<typeof request>[1]} [options]
  * @returns {Promise<any>}
@@ -71,7 +71,7 @@ export function patch(path, body) {
   return ask(path, { method: 'PATCH', body, type: 'application/merge-patch+json' })
 }
 
-/** For a create that lost a race: changes what is there instead. Other failures stay failures. @param {() => Promise<any>} change */
+/** An error handler for creates: if the object exists by now (409), runs the change instead; other errors are rethrown. @param {() => Promise<any>} change */
 export function unlessThere(change) {
   return (/** @type {unknown} */ error) => {
     if (error instanceof ApiError && error.status === 409) return change()
@@ -79,14 +79,14 @@ export function unlessThere(change) {
   }
 }
 
-/** Asks who the token belongs to. */
+/** Asks the API for the user name of the token. */
 export async function learnUser() {
   const body = { apiVersion: 'authentication.k8s.io/v1', kind: 'SelfSubjectReview' }
   const { status } = await ask('/apis/authentication.k8s.io/v1/selfsubjectreviews', { method: 'POST', body })
   session.user = status?.userInfo?.username ?? 'unknown'
 }
 
-/** A thrown thing in words. @param {unknown} error */
+/** The message of anything thrown. @param {unknown} error */
 export function messageIn(error) {
   return error instanceof Error ? error.message : String(error)
 }
@@ -101,7 +101,7 @@ async function messageOf(response) {
   }
 }
 
-/** Waits, unless there is no more reason to. @param {number} ms @param {AbortSignal} signal @returns {Promise<void>} */
+/** Waits; returns early when the signal aborts. @param {number} ms @param {AbortSignal} signal @returns {Promise<void>} */
 export function pause(ms, signal) {
   return new Promise((resolve) => {
     const timer = setTimeout(resolve, ms)

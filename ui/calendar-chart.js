@@ -3,55 +3,55 @@ import { fill, h, svg } from './dom.js'
 const day = 86_400_000
 const height = 150
 const slot = 30
-/** Narrower than this, in pixels, nobody could read the dates: the chart scrolls instead. */
-const narrowestSlot = 26
-/** Fewer days than this would be drawn out of all proportion. */
-const fewestDays = 14
+/** In pixels. Below this width dates are not readable, so the chart scrolls instead. */
+const minSlotWidth = 26
+/** A chart of fewer days would have columns that are far too wide. */
+const minDays = 14
 const dates = new Intl.DateTimeFormat(undefined, { weekday: 'short', day: 'numeric', month: 'short' })
 const daysOfMonth = new Intl.DateTimeFormat(undefined, { day: 'numeric' })
 const months = new Intl.DateTimeFormat(undefined, { month: 'short' })
 
-const everyDay = 'All days are shown; choose one to see only its own.'
+const everyDay = 'All days are shown; choose a day to see only its events.'
 
-/** @typedef {{ at: number, system: string }} Happening */
+/** @typedef {{ at: number, system: string }} CalendarEvent */
 
 /**
- * Days as columns, each a pile of what happens on it by colour of its system. One can be chosen: by click, arrow keys, Home and End.
- * @param {{ from: number, until: number, events: readonly Happening[], onSelect: (day: { from: number, until: number } | undefined) => void }} options
+ * One column per day, with its events stacked by system. The user selects a day by click, arrow keys, Home and End.
+ * @param {{ from: number, until: number, events: readonly CalendarEvent[], onSelect: (day: { from: number, until: number } | undefined) => void }} options
  */
 export function calendarChart({ from, until, events, onSelect }) {
   const start = new Date(from).setHours(0, 0, 0, 0)
-  const days = piles(start, until, events)
+  const days = daysOf(start, until, events)
   const most = Math.max(1, ...days.map(({ total }) => total))
   /** @type {number | undefined} */
   let chosen
   const width = days.length * slot
-  const columns = days.map((pile, index) => column(pile, index, most))
+  const columns = days.map((each, index) => drawColumn(each, index, most))
   const picture = svg('svg', { viewBox: `0 0 ${width} ${height + 40}`, 'aria-hidden': 'true' }, ...columns)
-  picture.style.minWidth = `${days.length * narrowestSlot}px`
-  const told = h('output', {})
+  picture.style.minWidth = `${days.length * minSlotWidth}px`
+  const summary = h('output', {})
   const element = h(
     'div.calendar',
     { tabIndex: 0, role: 'slider', 'aria-label': 'Day', 'aria-valuemin': 0 },
     picture,
-    told,
+    summary,
   )
   element.setAttribute('aria-valuemax', String(days.length - 1))
   const choose = (/** @type {number | undefined} */ index) => {
     chosen = index === chosen ? undefined : index
     for (const [each, drawn] of columns.entries()) drawn.classList.toggle('chosen', each === chosen)
-    const pile = chosen === undefined ? undefined : days[chosen]
-    const text = pile
-      ? `${dates.format(pile.from)}: ${pile.total} ${pile.total === 1 ? 'event' : 'events'}`
+    const selected = chosen === undefined ? undefined : days[chosen]
+    const text = selected
+      ? `${dates.format(selected.from)}: ${selected.total} ${selected.total === 1 ? 'event' : 'events'}`
       : 'all days'
     element.setAttribute('aria-valuenow', String(chosen ?? 0))
     element.setAttribute('aria-valuetext', text)
-    fill(told, pile ? text : everyDay)
-    onSelect(pile && { from: pile.from, until: nextDay(pile.from) })
+    fill(summary, selected ? text : everyDay)
+    onSelect(selected && { from: selected.from, until: nextDay(selected.from) })
   }
   element.setAttribute('aria-valuenow', '0')
   element.setAttribute('aria-valuetext', 'all days')
-  fill(told, everyDay)
+  fill(summary, everyDay)
   for (const [index, drawn] of columns.entries()) drawn.addEventListener('click', () => choose(index))
   element.addEventListener('keydown', (event) => {
     const next = stepOf(event.key, chosen, days.length - 1)
@@ -63,7 +63,7 @@ export function calendarChart({ from, until, events, onSelect }) {
 }
 
 /**
- * Which day a key leads to; false for keys that lead nowhere.
+ * The day that a key selects, undefined for all days; false for keys without a meaning here.
  * @param {string} key @param {number | undefined} chosen @param {number} last
  */
 function stepOf(key, chosen, last) {
@@ -75,9 +75,9 @@ function stepOf(key, chosen, last) {
   return false
 }
 
-/** @param {number} start @param {number} until @param {readonly Happening[]} events */
-function piles(start, until, events) {
-  const count = Math.min(400, Math.max(fewestDays, Math.ceil((until - start) / day)))
+/** @param {number} start @param {number} until @param {readonly CalendarEvent[]} events */
+function daysOf(start, until, events) {
+  const count = Math.min(400, Math.max(minDays, Math.ceil((until - start) / day)))
   // Not every day has 24 hours.
   let from = start
   const midnights = Array.from({ length: count }, () => {
@@ -93,10 +93,10 @@ function piles(start, until, events) {
   }))
   for (const { at, system } of events) {
     if (at >= from) continue
-    const pile = days.findLast((each) => each.from <= at)
-    if (!pile) continue
-    pile.total++
-    pile.groups.set(system, (pile.groups.get(system) ?? 0) + 1)
+    const column = days.findLast((each) => each.from <= at)
+    if (!column) continue
+    column.total++
+    column.groups.set(system, (column.groups.get(system) ?? 0) + 1)
   }
   return days
 }
@@ -107,8 +107,8 @@ function nextDay(midnight) {
   return date.setDate(date.getDate() + 1)
 }
 
-/** @param {ReturnType<typeof piles>[number]} pile @param {number} index @param {number} most */
-function column({ from, total, groups }, index, most) {
+/** @param {ReturnType<typeof daysOf>[number]} column @param {number} index @param {number} most */
+function drawColumn({ from, total, groups }, index, most) {
   const x = index * slot
   const isSunday = new Date(from).getDay() === 0
   const scale = (height - 22) / most

@@ -3,7 +3,7 @@ import { fill, h } from './dom.js'
 const overscan = 1
 
 /**
- * Cards in rows, of any number and any height, of which only those in sight exist. A row that was not seen yet counts as average.
+ * A grid of any number of cards of which only the visible rows are in the DOM. A row that was never drawn counts with the average height.
  * @template T
  */
 export class CardGrid {
@@ -42,7 +42,7 @@ export class CardGrid {
     this.#scroller.removeEventListener('scroll', this.#onScroll)
   }
 
-  /** Builds the rows in sight anew. The focus stays with the object it was on, wherever that moves: what is pressed is what was meant. */
+  /** Rebuilds the visible rows. The focus stays on the same object, wherever it moves, so that a key press never hits another one. */
   draw() {
     const { element } = this
     if (!element.isConnected) return
@@ -62,7 +62,7 @@ export class CardGrid {
     this.#focus(focused)
   }
 
-  /** How many columns the style gives, and so how many rows there are. */
+  /** Reads the number of columns from the style, and computes the number of rows. */
   #fit() {
     const columns = getComputedStyle(this.element).gridTemplateColumns.split(' ').filter(Boolean).length || 1
     const rows = Math.ceil(this.#items.length / columns)
@@ -85,7 +85,7 @@ export class CardGrid {
     return [Math.max(0, first - overscan), Math.min(this.#heights.length, last + overscan)]
   }
 
-  /** The part of the grid that one sees: top and bottom, from its own top. */
+  /** The visible part of the grid: top and bottom, relative to the grid's top. */
   #sight() {
     const top = this.#scroller.getBoundingClientRect().top - this.element.getBoundingClientRect().top
     return /** @type {const} */ ([top, top + this.#scroller.clientHeight])
@@ -127,7 +127,7 @@ export class CardGrid {
     return { key: card.dataset['key'] ?? '', index }
   }
 
-  /** Back to the control, or at least into the page. @param {{ key: string, index: number } | undefined} focused */
+  /** Returns the focus to the control, or to the page if the control is gone. @param {{ key: string, index: number } | undefined} focused */
   #focus(focused) {
     if (!focused) return
     const controls = this.element.querySelectorAll(`[data-key="${CSS.escape(focused.key)}"] :is(button, a)`)

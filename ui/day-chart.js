@@ -12,7 +12,7 @@ const bar = width / steps
 const clock = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit' })
 
 /**
- * A service's last day: bars for requests, a dot where somebody waited for it to wake, a line below for when it was awake.
+ * A Service's last day: bars for requests, dots for cold starts, a line below for when it was awake.
  * @param {readonly Step[]} given
  * @param {number} now
  * @param {number} parts in how many parts the hours below divide the day
@@ -30,10 +30,10 @@ export function dayChart(given, now, parts = 1) {
   const most = Math.max(1, ...slots.map(({ requests }) => requests))
   const sum = (/** @type {'requests' | 'coldStarts' | 'awakeSeconds'} */ key) =>
     slots.reduce((total, slot) => total + slot[key], 0)
-  const told = `${count(sum('requests'), 'request')} and ${count(sum('coldStarts'), 'cold start')} in the last day, awake for ${formatSpan(sum('awakeSeconds') * 1000)}`
+  const summary = `${count(sum('requests'), 'request')} and ${count(sum('coldStarts'), 'cold start')} in the last day, awake for ${formatSpan(sum('awakeSeconds') * 1000)}`
   const picture = svg(
     'svg',
-    { class: 'day', viewBox: `0 0 ${width} ${height + 12}`, role: 'img', 'aria-label': told },
+    { class: 'day', viewBox: `0 0 ${width} ${height + 12}`, role: 'img', 'aria-label': summary },
     ...slots.map((slot, index) => slotMarks(slot, { index, most, at: (first + index) * stepMs })),
     svg('line', { class: 'base', x1: 0, x2: width, y1: height, y2: height }),
   )
@@ -44,20 +44,20 @@ export function dayChart(given, now, parts = 1) {
     {},
     picture,
     h('div.hours', { 'aria-hidden': 'true' }, ...[...hours, 'now'].map((hour) => h('span', {}, hour))),
-    h('figcaption', {}, told),
+    h('figcaption', {}, summary),
   )
 }
 
 /** @param {Omit<Step, 'at'>} slot @param {{ index: number, most: number, at: number }} place */
 function slotMarks({ requests, coldStarts, awakeSeconds }, { index, most, at }) {
   const x = index * bar
-  const told = `${clock.format(at)}: ${count(requests, 'request')}, ${count(coldStarts, 'cold start')}, awake for ${formatSpan(awakeSeconds * 1000)}`
+  const summary = `${clock.format(at)}: ${count(requests, 'request')}, ${count(coldStarts, 'cold start')}, awake for ${formatSpan(awakeSeconds * 1000)}`
   const tall = requests === 0 ? 0 : Math.max(2, (requests / most) * (height - 12))
   const share = Math.min(1, awakeSeconds / (stepMs / 1000))
   return svg(
     'g',
     { class: 'slot' },
-    svg('title', {}, told),
+    svg('title', {}, summary),
     svg('rect', { class: 'ground', x, y: 0, width: bar, height: height + 12 }),
     requests > 0 &&
       svg('rect', { class: 'requests', x: x + 0.7, y: height - tall, width: bar - 1.4, height: tall, rx: 1.2 }),

@@ -74,7 +74,7 @@ export function pill(text, tone = 'plain') {
   return h(`span.pill.${tone}`, {}, text)
 }
 
-/** Terms and what is to say of them. @param {readonly (readonly [string, Child])[]} facts */
+/** A definition list. @param {readonly (readonly [string, Child])[]} facts */
 export function factList(facts) {
   return h('dl.facts', {}, ...facts.flatMap(([term, said]) => [h('dt', {}, term), h('dd', {}, said)]))
 }

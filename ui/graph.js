@@ -5,17 +5,17 @@ const boxHeight = 46
 const columnGap = 64
 const rowGap = 12
 const margin = 8
-/** So many alike under one owner are drawn each; of more, the first few and a bundle. */
-const mostAlike = 6
+/** Up to this many similar nodes under one owner are drawn singly; of more, the first few and one bundle. */
+const maxAlike = 6
 
 /**
- * What a graph is drawn from. `through` names the node it hangs on, `tone` its colour, `note` what happens to it.
+ * A node to draw. `through` is the id of its owner, `also` those of other owners, `tone` its colour, `note` what happens to it.
  * @typedef {{ id: string, through?: string, also?: readonly string[], kind: string, name: string, note: string, tone: string, bundled?: number }} GraphNode
  * @typedef {GraphNode & { x: number, y: number }} Placed
  */
 
 /**
- * Draws nodes in layers, each owner to the left of what hangs on it, in the middle of it.
+ * Draws nodes in layers: each owner to the left of its dependents, vertically centred on them.
  * @param {readonly GraphNode[]} nodes the root first
  * @param {{ label: string, onSelect: (id: string) => void }} options
  */
@@ -36,12 +36,12 @@ export function drawGraph(nodes, { label, onSelect }) {
 
 const collator = new Intl.Collator(undefined, { numeric: true })
 
-/** As people count: 2 before 10, and what stands for the rest last. @param {GraphNode} left @param {GraphNode} right */
+/** Natural order, 2 before 10; bundles last. @param {GraphNode} left @param {GraphNode} right */
 function byName(left, right) {
   return (left.bundled ?? 0) - (right.bundled ?? 0) || collator.compare(left.name, right.name)
 }
 
-/** Many alike under one owner become a few and one that stands for the rest. @param {readonly GraphNode[]} nodes */
+/** Replaces many similar nodes under one owner by the first few and one bundle. @param {readonly GraphNode[]} nodes */
 export function bundle(nodes) {
   const owners = new Set(nodes.map(({ through }) => through))
   /** @type {Map<string, GraphNode[]>} */
@@ -49,9 +49,9 @@ export function bundle(nodes) {
     owners.has(node.id) ? node.id : JSON.stringify([node.through, node.kind, node.note]),
   )
   return [...alike.values()].flatMap((group) => {
-    if (group.length <= mostAlike) return group
-    const shown = group.slice(0, mostAlike - 1)
-    const [first, ...rest] = group.slice(mostAlike - 1)
+    if (group.length <= maxAlike) return group
+    const shown = group.slice(0, maxAlike - 1)
+    const [first, ...rest] = group.slice(maxAlike - 1)
     return first ? [...shown, { ...first, name: `… and ${rest.length + 1} more`, bundled: rest.length + 1 }] : shown
   })
 }

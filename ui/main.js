@@ -79,7 +79,7 @@ function runDashboard() {
     onChange: (list) => changed.add(list),
     // An answer to a request sent before the loss proves nothing.
     onAnswer: (askedAt) => (lostAt === undefined || askedAt > lostAt) && showLive(true),
-    onTrouble(error) {
+    onError(error) {
       if (error instanceof ApiError && error.status === 401) return end('Your token is no longer valid.')
       showLive(false)
     },

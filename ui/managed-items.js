@@ -8,7 +8,7 @@
 /** @import { Mirror } from './mirror.js' */
 /** @import { Ref, Service, ManagedItem } from './types.d.ts' */
 import { kinds } from './kinds.js'
-import { isOnDemand, remarksOf, standingOf, workloadOf } from './standing.js'
+import { isOnDemand, remarksOf, serviceStateOf, workloadOf } from './service-state.js'
 import { parseTime } from './time.js'
 
 /**
@@ -138,11 +138,11 @@ export function nextOfMark({ spec, status }) {
 function whyMarked({ spec, status = {} }) {
   const rules = status.summaries?.map(({ description }) => description).join('; ') || `policy ${spec.policy}`
   const waits = spec.hold ? 'on hold (spec.hold)' : spec.notBefore && `postponed to ${spec.notBefore}`
-  return [rules, told(status), status.message, waits].filter(Boolean).join(', ')
+  return [rules, notifiedText(status), status.message, waits].filter(Boolean).join(', ')
 }
 
 /** Who was notified of a mark. @param {NonNullable<CleanupCandidate['status']>} status */
-export function told({ owner, notices = [], generation = 1, phase = 'Marked' }) {
+export function notifiedText({ owner, notices = [], generation = 1, phase = 'Marked' }) {
   const ofThisMark = notices.filter((notice) => (notice.generation ?? 1) === generation && notice.kind !== 'copy')
   const taken = ofThisMark.filter(({ error }) => error === undefined)
   if (taken.some(({ kind }) => kind === 'none')) return ''
@@ -219,7 +219,7 @@ const leavingItem = once((/** @type {Departure} */ { spec, status }) => {
  * @returns {ManagedItem}
  */
 function serviceItem(mirror, service, now) {
-  const { state, next, why } = standingOf(service, workloadOf(mirror, service), now)
+  const { state, next, why } = serviceStateOf(service, workloadOf(mirror, service), now)
   return {
     object: refFor(service, kinds.services),
     system: 'activator',

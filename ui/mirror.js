@@ -4,27 +4,30 @@ import { ApiError, pause, request } from './api.js'
 import { kinds } from './kinds.js'
 
 const pageSize = 500
-/** Browsers open six connections to a server, for all tabs together: watches take turns on these few. */
+/** Browsers open six HTTP/1.1 connections per server, shared by all tabs: the watches take turns on three of them. */
 const connections = 3
 const turnSeconds = 1
 const retryMs = 3000
 
-/** @typedef {{ objects: Map<string, any>, resourceVersion: string, isKnown: boolean, trouble?: string }} List `isKnown` once the API has given or refused it */
+/** @typedef {{ objects: Map<string, any>, resourceVersion: string, isKnown: boolean, readError?: string }} List `isKnown` once the API has answered or refused */
 
-/** A live copy of the lists: listed once, then kept by watches that take short turns, each from where its last one ended. */
+/**
+ * A live copy of all lists: read once, then updated by watches. Each watch runs for a second and resumes from the resource version it
+ * last saw; 410 Gone makes it list again.
+ */
 export class Mirror {
   /** @type {Record<string, List>} */
   #lists = {}
   #stopping = new AbortController()
   #onChange
   #onAnswer
-  #onTrouble
+  #onError
 
-  /** @param {{ onChange: (list: ListName) => void, onAnswer: (askedAt: number) => void, onTrouble: (error: unknown) => void }} listeners */
-  constructor({ onChange, onAnswer, onTrouble }) {
+  /** @param {{ onChange: (list: ListName) => void, onAnswer: (askedAt: number) => void, onError: (error: unknown) => void }} listeners */
+  constructor({ onChange, onAnswer, onError }) {
     this.#onChange = onChange
     this.#onAnswer = onAnswer
-    this.#onTrouble = onTrouble
+    this.#onError = onError
     for (const name of Object.keys(kinds))
       this.#lists[name] = { objects: new Map(), resourceVersion: '', isKnown: false }
   }
@@ -43,9 +46,9 @@ export class Mirror {
     return this.#of(name).isKnown
   }
 
-  /** Why a list is not ours to read, if it is not. @param {ListName} name */
-  trouble(name) {
-    return this.#of(name).trouble
+  /** Why the user may not read a list, if that is so. @param {ListName} name */
+  readError(name) {
+    return this.#of(name).readError
   }
 
   /**
@@ -59,7 +62,7 @@ export class Mirror {
     return this.#of(name).objects.get(`${namespace ?? ''}/${objectName}`)
   }
 
-  /** Takes an answer of the API in at once, so that one sees one's own change without delay. @param {ListName} name @param {StoredObject} object */
+  /** Stores the API's answer to a write, so that users see their own change before the watch reports it. @param {ListName} name @param {StoredObject} object */
   put(name, object) {
     this.#of(name).objects.set(keyOf(object), object)
     this.#onChange(name)
@@ -67,7 +70,7 @@ export class Mirror {
 
   async start() {
     const turns = /** @type {ListName[]} */ (Object.keys(kinds))
-    await Promise.all(turns.map((name) => this.#take(name)))
+    await Promise.all(turns.map((name) => this.#refresh(name)))
     for (const name of turns) this.#onChange(name)
     for (let index = 0; index < connections; index++) void this.#takeTurns(turns)
   }
@@ -80,10 +83,10 @@ export class Mirror {
   async #takeTurns(turns) {
     const { signal } = this.#stopping
     while (!signal.aborted) {
-      await visible(signal)
+      await untilVisible(signal)
       const name = turns.shift()
       if (!name) return
-      await this.#take(name)
+      await this.#refresh(name)
       turns.push(name)
     }
   }
@@ -96,22 +99,22 @@ export class Mirror {
   }
 
   /** @param {ListName} name */
-  async #take(name) {
+  async #refresh(name) {
     const list = this.#of(name)
     const askedAt = Date.now()
     try {
       if (list.resourceVersion) await this.#watch(name, list)
       else await this.#relist(name, list)
       list.isKnown = true
-      delete list.trouble
+      delete list.readError
       this.#onAnswer(askedAt)
     } catch (error) {
       if (this.#stopping.signal.aborted) return
       list.resourceVersion = ''
       if (error instanceof ApiError && error.status === 410) return
-      // A kind that is not installed, or not ours to read, leaves its view empty and harms no other.
+      // A kind that is not installed, or that the user may not read, only leaves its own view empty.
       if (error instanceof ApiError && [403, 404].includes(error.status)) this.#refuse(name, error, askedAt)
-      else this.#onTrouble(error)
+      else this.#onError(error)
       await pause(retryMs, this.#stopping.signal)
     }
   }
@@ -119,9 +122,9 @@ export class Mirror {
   /** @param {ListName} name @param {ApiError} error @param {number} askedAt */
   #refuse(name, { message }, askedAt) {
     const list = this.#of(name)
-    const isNews = list.trouble !== message
+    const isNews = list.readError !== message
     list.isKnown = true
-    list.trouble = message
+    list.readError = message
     list.objects.clear()
     this.#onAnswer(askedAt)
     if (isNews) this.#onChange(name)
@@ -189,8 +192,8 @@ async function* linesOf(answer) {
   }
 }
 
-/** Nobody looks at a hidden tab: it waits until somebody does. @param {AbortSignal} signal */
-function visible(signal) {
+/** Resolves when the tab is visible: a hidden tab does not watch. @param {AbortSignal} signal */
+function untilVisible(signal) {
   if (!document.hidden || signal.aborted) return Promise.resolve()
   return new Promise((resolve) => {
     document.addEventListener('visibilitychange', resolve, { once: true, signal })

@@ -24,24 +24,24 @@ export function formatDistance(at, now) {
   return distance > 0 ? `in ${formatSpan(distance)}` : `${formatSpan(-distance)} ago`
 }
 
-/** The same for something that is still to come, however late it is. @param {number} at @param {number} now */
+/** As `formatDistance`, for a future event: `now` when it is overdue. @param {number} at @param {number} now */
 export function formatAhead(at, now) {
   return formatDistance(Math.max(at, now), now)
 }
 
 const moments = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' })
 
-/** Date and time as the reader writes them. @param {number | undefined} at */
+/** Date and time in the user's locale. @param {number | undefined} at */
 export function formatMoment(at) {
   return at === undefined ? 'at an unknown time' : moments.format(at)
 }
 
-/** Now, as the API writes it. */
+/** The current time in RFC 3339. */
 export function nowText() {
   return new Date().toISOString().replace(/\.\d+Z$/, 'Z')
 }
 
-/** The instants in a text of the server, as the reader writes them. @param {string} text */
+/** Replaces the RFC 3339 times in a message by times in the user's locale. @param {string} text */
 export function withReadableTimes(text) {
   return text.replaceAll(/\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z/g, (instant) => formatMoment(parseTime(instant)))
 }

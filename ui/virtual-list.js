@@ -9,7 +9,7 @@ const steps = new Map([
 ])
 
 /**
- * A list of any length of which only the rows in sight exist. Arrow keys, Home, End and Page keys move; Enter opens.
+ * A list of any length of which only the visible rows are in the DOM. Arrow keys, Home, End and Page keys move; Enter opens.
  * @template T
  */
 export class VirtualList {
@@ -40,7 +40,7 @@ export class VirtualList {
     this.#measure.observe(this.element)
   }
 
-  /** Somebody at the keyboard stays with the item they are at, wherever it moves. @param {readonly T[]} items */
+  /** Replaces the items. While the list has the focus, the active item stays active, wherever it moves. @param {readonly T[]} items */
   show(items) {
     const before = this.#active
     const at = this.#items[before]
@@ -102,7 +102,7 @@ export class VirtualList {
     const page = Math.max(1, Math.floor(this.element.clientHeight / this.#rowHeight()) - 1)
     const step = { PageDown: page, PageUp: -page }[event.key] ?? steps.get(event.key)
     if (event.key !== 'Enter' && step === undefined) return
-    // Else the same key press would go on to the button that gets the focus.
+    // Otherwise the same key press would also press the button that gets the focus.
     event.preventDefault()
     const item = this.#items[this.#active]
     if (event.key === 'Enter') return item && this.#options.onOpen(item)

@@ -1,8 +1,8 @@
 import { enableCompileCache } from 'node:module'
 import { readConfig } from '../../src/app/config/config.ts'
 import { startCopy } from '../../src/forecast/copy.ts'
-import { forecastWorld } from '../../src/app/forecast/forecast.ts'
-import { countObjects, readWorld } from '../../src/forecast/world.ts'
+import { forecastSnapshot } from '../../src/app/forecast/forecast.ts'
+import { countObjects, readSnapshot } from '../../src/forecast/cluster-snapshot.ts'
 import { systemClock } from '../../src/runtime/time/clock.ts'
 import { populate } from './populate.ts'
 
@@ -16,9 +16,9 @@ await populate(source.client, share)
 
 const startedAt = performance.now()
 const cpuBefore = process.cpuUsage()
-const world = await readWorld(source.client)
+const snapshot = await readSnapshot(source.client)
 const readMs = performance.now() - startedAt
-const { events } = await forecastWorld(world, {
+const { events } = await forecastSnapshot(snapshot, {
   config: readConfig({ flags: process.argv[3] ? { only: process.argv[3] } : {}, env: {} }),
   now: systemClock.now(),
   forMs: 30 * 86_400_000,
@@ -26,7 +26,7 @@ const { events } = await forecastWorld(world, {
 const { user, system } = process.cpuUsage(cpuBefore)
 const seconds = (ms: number) => (ms / 1000).toFixed(1)
 console.log(
-  `30 days over ${countObjects(world)} objects: ${seconds(performance.now() - startedAt)} s (${seconds((user + system) / 1000)} s of CPU, ${seconds(readMs)} s of it reading), ${events.length} events`,
+  `30 days over ${countObjects(snapshot)} objects: ${seconds(performance.now() - startedAt)} s (${seconds((user + system) / 1000)} s of CPU, ${seconds(readMs)} s of it reading), ${events.length} events`,
 )
 for (const [what, some] of Map.groupBy(events, (event) => `${event.system} ${event.what}`))
   console.log(`  ${what}: ${some.length}`)

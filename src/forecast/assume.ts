@@ -8,35 +8,35 @@ import { tracked } from '../runtime/time/clock.ts'
 import type { VirtualClock } from '../runtime/time/virtual-clock.ts'
 import { approve } from '../systems/promoter/http/approve.ts'
 import { planOf } from '../systems/promoter/model/plan.ts'
-import { assumptionSentence, wordOf, type Assumption, type NamedThing } from './assumption.ts'
-import type { Copy } from './copy.ts'
+import { assumptionSentence, pathOf, type Assumption, type TypedName } from './assumption.ts'
+import type { ClusterCopy } from './copy.ts'
 import type { ForecastEvent } from './event.ts'
 
 export interface AssumePorts {
-  readonly copy: Copy
+  readonly copy: ClusterCopy
   readonly clock: VirtualClock
   readonly record: (event: ForecastEvent) => void
-  /** Something assumed could not be done; the forecast fails with it. */
+  /** Called when an assumption cannot be carried out; the forecast then fails with this error. */
   readonly onProblem: (problem: Error) => void
 }
 
 type Approved = Extract<Assumption, { assume: 'approved' }>
 
-/** Does to the copy what people are assumed to do, each at its time. */
-export function assume(assumptions: readonly Assumption[], ports: AssumePorts): void {
+/** Schedules the assumed user actions: each is carried out on the copy when the virtual clock reaches its time. */
+export function scheduleAssumptions(assumptions: readonly Assumption[], ports: AssumePorts): void {
   for (const assumption of assumptions) {
     if (!('at' in assumption)) continue
-    const carryOut = () =>
-      tracked(ports.clock, () => fulfil(assumption, ports)).catch((error: unknown) =>
+    const attempt = () =>
+      tracked(ports.clock, () => carryOut(assumption, ports)).catch((error: unknown) =>
         ports.onProblem(
-          new ConfigError(`it cannot be assumed that ${assumptionSentence(assumption)}: ${(error as Error).message}`),
+          new ConfigError(`cannot assume that ${assumptionSentence(assumption)}: ${(error as Error).message}`),
         ),
       )
-    ports.clock.after(assumption.at - ports.clock.now(), () => void carryOut())
+    ports.clock.after(assumption.at - ports.clock.now(), () => void attempt())
   }
 }
 
-async function fulfil(assumption: Extract<Assumption, { at: number }>, ports: AssumePorts): Promise<void> {
+async function carryOut(assumption: Extract<Assumption, { at: number }>, ports: AssumePorts): Promise<void> {
   const { client } = ports.copy
   switch (assumption.assume) {
     case 'applied':
@@ -46,71 +46,71 @@ async function fulfil(assumption: Extract<Assumption, { at: number }>, ports: As
         const namespace = manifest.metadata.namespace ?? 'default'
         const placed = type.namespaced ? { ...manifest, metadata: { namespace, ...manifest.metadata } } : manifest
         await client.apply(type, placed, { force: true })
-        say(ports, refOf(placed), `${assumption.from} is applied`)
+        recordAssumed(ports, refOf(placed), `${assumption.from} is applied`)
       }
       return
     case 'deleted':
-      return remove(assumption.thing, ports)
+      return deleteAsUser(assumption.target, ports)
     case 'opted-out':
-      return optOut(assumption.thing, ports)
+      return optOut(assumption.target, ports)
     case 'approved':
       return approveFromNow(assumption, ports)
   }
 }
 
-function say({ clock, record }: AssumePorts, object: ObjectRef, why: string): void {
+function recordAssumed({ clock, record }: AssumePorts, object: ObjectRef, why: string): void {
   record({ at: clock.now(), what: 'assumed', system: 'user', object, because: 'assumed', why })
 }
 
-async function find(thing: NamedThing, { copy: { client } }: AssumePorts) {
-  const type = await client.discovery.find(thing.kind)
-  if (!type) throw new Error(`there is no kind "${thing.kind}"`)
-  const place = placeOf({ name: thing.name, namespace: type.namespaced ? (thing.namespace ?? 'default') : undefined })
+async function find(target: TypedName, { copy: { client } }: AssumePorts) {
+  const type = await client.discovery.find(target.kind)
+  if (!type) throw new Error(`there is no kind "${target.kind}"`)
+  const place = placeOf({ name: target.name, namespace: type.namespaced ? (target.namespace ?? 'default') : undefined })
   return { type, place, object: await client.get(type, place) }
 }
 
-/** As a person would, by the front door of the copy's own server. */
-async function remove(thing: NamedThing, ports: AssumePorts): Promise<void> {
-  const { type, place } = await find(thing, ports)
+/** Deletes through the copy's API server, as a user with `kubectl delete` would, so that admission and cascades apply. */
+async function deleteAsUser(target: TypedName, ports: AssumePorts): Promise<void> {
+  const { type, place } = await find(target, ports)
   const { objects, kinds } = ports.copy.server
   const served = kinds.find(type)
-  if (!served) throw new Error(`there is no kind "${thing.kind}"`)
+  if (!served) throw new Error(`there is no kind "${target.kind}"`)
   const body = { apiVersion: 'v1', kind: 'DeleteOptions', propagationPolicy: 'Background' }
   await objects.delete({ type: served, ...place, user: administrator, body })
-  say(ports, refFor(type, place), 'somebody deletes it')
+  recordAssumed(ports, refFor(type, place), 'a user deletes it')
 }
 
-async function optOut(thing: NamedThing, ports: AssumePorts): Promise<void> {
-  const { type, place } = await find(thing, ports)
+async function optOut(target: TypedName, ports: AssumePorts): Promise<void> {
+  const { type, place } = await find(target, ports)
   const resource = refFor(type, place)
   await ports.copy.client.apply(
     cleanupOptOut.type,
     {
       apiVersion: cleanupOptOut.apiVersion,
       kind: cleanupOptOut.kind,
-      metadata: { name: `assumed.${wordOf(thing).toLowerCase().replaceAll('/', '.')}` },
+      metadata: { name: `assumed.${pathOf(target).toLowerCase().replaceAll('/', '.')}` },
       spec: { resource, reason: 'assumed by a forecast' },
     },
     { force: true },
   )
-  say(ports, resource, 'its owner opts out')
+  recordAssumed(ports, resource, 'its owner opts out')
 }
 
 function refFor(type: DiscoveredType, place: Place): ObjectRef {
   return { apiVersion: apiVersionOf(type), kind: type.kind, ...place }
 }
 
-/** Whatever waits there now or later is approved at once, by as many as it needs. */
+/** Approves every promotion that waits in the environment, now or later, with as many approvers as it requires. */
 async function approveFromNow(assumption: Approved, ports: AssumePorts): Promise<void> {
   const { copy, clock } = ports
   const place = { namespace: assumption.namespace, name: assumption.pipeline }
-  const given = new Set<string>()
-  const give = async () => {
+  const approved = new Set<string>()
+  const approveWaiting = async () => {
     const pipeline = await copy.client.get<Pipeline>(pipelineKind.type, place)
     const waiting = pipeline.status?.environments?.[assumption.environment]?.waitingApproval
-    if (!waiting?.promotionId || given.has(waiting.promotionId)) return
-    given.add(waiting.promotionId)
-    say(ports, refOf(pipeline), `${waiting.revision} is approved for ${assumption.environment}`)
+    if (!waiting?.promotionId || approved.has(waiting.promotionId)) return
+    approved.add(waiting.promotionId)
+    recordAssumed(ports, refOf(pipeline), `${waiting.revision} is approved for ${assumption.environment}`)
     for (const approver of approversOf(pipeline, assumption.environment, waiting.required ?? 1)) {
       const { promotionId } = waiting
       const request = { environment: assumption.environment, promotionId, decision: 'Approve', approver } as const
@@ -118,13 +118,13 @@ async function approveFromNow(assumption: Approved, ports: AssumePorts): Promise
     }
   }
   copy.store.subscribe((changes) => {
-    const isIts = changes.some(
+    const isThisPipeline = changes.some(
       ({ resource, namespace, name }) =>
         resource === groupResource(pipelineKind.type) && namespace === place.namespace && name === place.name,
     )
-    if (isIts) void tracked(clock, give).catch(ports.onProblem)
+    if (isThisPipeline) void tracked(clock, approveWaiting).catch(ports.onProblem)
   })
-  await give()
+  await approveWaiting()
 }
 
 function approversOf({ spec, metadata }: Pipeline, environment: string, required: number): readonly string[] {

@@ -10,11 +10,11 @@ describe('an assumption', () => {
   it.each([
     [
       'delete:configmap/team/old',
-      { assume: 'deleted', at: now, thing: { kind: 'configmap', namespace: 'team', name: 'old' } },
+      { assume: 'deleted', at: now, target: { kind: 'configmap', namespace: 'team', name: 'old' } },
     ],
     [
       'delete:namespace/team@36h',
-      { assume: 'deleted', at: now + 36 * hour, thing: { kind: 'namespace', name: 'team' } },
+      { assume: 'deleted', at: now + 36 * hour, target: { kind: 'namespace', name: 'team' } },
     ],
     ['opt-out:deploy/team/shop@+2d', { assume: 'opted-out', at: now + 48 * hour }],
     ['opt-out:deploy/team/shop@2026-03-03T10:00:00Z', { assume: 'opted-out', at: now + 24 * hour }],
@@ -30,13 +30,13 @@ describe('an assumption', () => {
   it.each([
     ['delete:configmap', 'an object is KIND/NAMESPACE/NAME'],
     ['delete:a/b/c/d', 'an object is KIND/NAMESPACE/NAME'],
-    ['delete:configmap/team/old@yesterday', 'is no time to come'],
-    ['delete:configmap/team/old@2020-01-01T00:00:00Z', 'is no time to come'],
+    ['delete:configmap/team/old@yesterday', 'is not a time in the future'],
+    ['delete:configmap/team/old@2020-01-01T00:00:00Z', 'is not a time in the future'],
     ['approve:shop/prod', 'approve:NAMESPACE/PIPELINE/ENVIRONMENT'],
     ['merge:soon', 'a duration looks like'],
-  ])('%s is refused, saying how it should look', (text, problem) => expect(() => read(text)).toThrow(problem))
+  ])('%s is refused with the expected syntax', (text, problem) => expect(() => read(text)).toThrow(problem))
 
-  it('of a file that holds no manifests is refused', () => {
+  it('is refused when its file holds no manifests', () => {
     const readFile = () => 'just: text'
     expect(() => readAssumption('a.yaml', { now, readFile })).toThrow('needs apiVersion, kind and metadata.name')
     expect(() => readAssumption('a.yaml', { now, readFile: () => 'a: [' })).toThrow('is not YAML')

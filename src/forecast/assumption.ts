@@ -3,14 +3,14 @@ import { ConfigError } from '../client/cluster-config.ts'
 import type { KubeObject } from '../kube/object.ts'
 import { formatDuration, formatTime, parseLongDuration, parseTime } from '../kube/time.ts'
 
-/** An object as people name it: `configmap/team/old`, or `namespace/team` for what is in none. */
-export interface NamedThing {
+/** An object as users write it: `configmap/team/old`, or `namespace/team` for a cluster-scoped one. */
+export interface TypedName {
   readonly kind: string
   readonly namespace?: string
   readonly name: string
 }
 
-/** Something the forecast is to take for granted. `at` is the time it happens, in epoch milliseconds. */
+/** An event that the forecast assumes. `at` is the time it happens, in epoch milliseconds. */
 export type Assumption =
   | {
       readonly assume: 'applied'
@@ -18,11 +18,11 @@ export type Assumption =
       readonly from: string
       readonly manifests: readonly KubeObject[]
     }
-  | { readonly assume: 'deleted'; readonly at: number; readonly thing: NamedThing }
-  | { readonly assume: 'opted-out'; readonly at: number; readonly thing: NamedThing }
+  | { readonly assume: 'deleted'; readonly at: number; readonly target: TypedName }
+  | { readonly assume: 'opted-out'; readonly at: number; readonly target: TypedName }
   | {
       readonly assume: 'approved'
-      /** From then on, whenever it waits for approval. */
+      /** Promotions that wait at this time or later are approved. */
       readonly at: number
       readonly namespace: string
       readonly pipeline: string
@@ -31,23 +31,23 @@ export type Assumption =
   | { readonly assume: 'merged'; readonly afterMs: number }
   | { readonly assume: 'rolled-out'; readonly afterMs: number }
 
-/** The words in which assumptions are made, for help. */
-export const assumptionHelp = `  FILE[@WHEN]                                  these manifests are applied
-  delete:KIND/[NAMESPACE/]NAME[@WHEN]          somebody deletes it
-  opt-out:KIND/[NAMESPACE/]NAME[@WHEN]         its owner opts out of cleanup
-  approve:NAMESPACE/PIPELINE/ENVIRONMENT[@WHEN]  what waits there for approval gets it, from then on
-  merge:DURATION                               pull requests are merged so long after they are opened (default: never)
-  rollout:DURATION                             what is merged, committed or called for runs so long after (default: 1m);
-                                               "never" for either
-WHEN is a time (2027-01-01T09:00:00Z) or how long from now (2d, 36h); left out, it is now.`
+/** The syntax of `--assume`, for its help text. */
+export const assumptionHelp = `  FILE[@WHEN]                                  a user applies these manifests
+  delete:KIND/[NAMESPACE/]NAME[@WHEN]          a user deletes this object
+  opt-out:KIND/[NAMESPACE/]NAME[@WHEN]         the owner opts this object out of cleanup
+  approve:NAMESPACE/PIPELINE/ENVIRONMENT[@WHEN]  promotions that wait there then or later are approved
+  merge:DURATION                               pull requests are merged this long after they are opened (default: never)
+  rollout:DURATION                             targets run a revision this long after its merge, commit or webhook call
+                                               (default: 1m); DURATION may be "never" for both
+WHEN is a time (2027-01-01T09:00:00Z) or a duration from now (2d, 36h); the default is now.`
 
 export interface AssumptionContext {
   readonly now: number
-  /** The text of a file of manifests; throws ConfigError when there is none. */
+  /** Returns the text of a file of manifests; throws ConfigError when it cannot be read. */
   readonly readFile: (path: string) => string
 }
 
-/** Reads one assumption; throws ConfigError that says how it should look. */
+/** Parses one assumption; throws ConfigError that states the expected syntax. */
 export function readAssumption(text: string, context: AssumptionContext): Assumption {
   const [, verb = '', rest = ''] = /^(delete|opt-out|approve|merge|rollout):(.*)$/s.exec(text) ?? []
   switch (verb) {
@@ -58,12 +58,12 @@ export function readAssumption(text: string, context: AssumptionContext): Assump
     case 'delete':
     case 'opt-out': {
       const { subject, at } = timed(text, rest, context.now)
-      return { assume: verb === 'delete' ? 'deleted' : 'opted-out', at, thing: thingOf(text, subject) }
+      return { assume: verb === 'delete' ? 'deleted' : 'opted-out', at, target: targetOf(text, subject) }
     }
     case 'approve': {
       const { subject, at } = timed(text, rest, context.now)
       const [namespace = '', pipeline = '', environment = '', ...more] = subject.split('/')
-      if (!environment || more.length > 0) throw wrong(text, 'it must be approve:NAMESPACE/PIPELINE/ENVIRONMENT')
+      if (!environment || more.length > 0) throw invalid(text, 'it must be approve:NAMESPACE/PIPELINE/ENVIRONMENT')
       return { assume: 'approved', at, namespace, pipeline, environment }
     }
     default: {
@@ -73,26 +73,26 @@ export function readAssumption(text: string, context: AssumptionContext): Assump
   }
 }
 
-/** What is assumed, as a sentence. */
+/** The assumption as a clause, such as `pull requests are never merged`. */
 export function assumptionSentence(assumption: Assumption): string {
   switch (assumption.assume) {
     case 'applied':
       return `${assumption.from} is applied at ${formatTime(assumption.at)}`
     case 'deleted':
-      return `somebody deletes ${wordOf(assumption.thing)} at ${formatTime(assumption.at)}`
+      return `a user deletes ${pathOf(assumption.target)} at ${formatTime(assumption.at)}`
     case 'opted-out':
-      return `somebody opts ${wordOf(assumption.thing)} out at ${formatTime(assumption.at)}`
+      return `the owner opts ${pathOf(assumption.target)} out at ${formatTime(assumption.at)}`
     case 'approved':
-      return `what waits for approval in ${assumption.environment} of ${assumption.namespace}/${assumption.pipeline} gets it from ${formatTime(assumption.at)} on`
+      return `promotions that wait in ${assumption.environment} of Pipeline ${assumption.namespace}/${assumption.pipeline} are approved from ${formatTime(assumption.at)} on`
     case 'merged':
       return `pull requests are ${whenWord(assumption.afterMs, 'merged')}`
     case 'rolled-out':
-      return `what is merged, committed or called for is ${whenWord(assumption.afterMs, 'rolled out')}`
+      return `merged, committed and announced revisions are ${whenWord(assumption.afterMs, 'rolled out')}`
   }
 }
 
 /** `configmap/team/old`. */
-export function wordOf({ kind, namespace, name }: NamedThing): string {
+export function pathOf({ kind, namespace, name }: TypedName): string {
   return [kind, namespace, name].filter((part) => part !== undefined).join('/')
 }
 
@@ -103,7 +103,7 @@ function whenWord(afterMs: number, done: string): string {
 function durationOf(text: string, written: string): number {
   if (written === 'never') return Infinity
   const ms = parseLongDuration(written)
-  if (ms === undefined || ms < 0) throw wrong(text, 'a duration looks like 5m, 36h or 2d, or is "never"')
+  if (ms === undefined || ms < 0) throw invalid(text, 'a duration looks like 5m, 36h or 2d, or is "never"')
   return ms
 }
 
@@ -114,14 +114,14 @@ function timed(text: string, rest: string, now: number): { readonly subject: str
   const afterMs = parseLongDuration(written.replace(/^\+/, ''))
   const at = afterMs === undefined ? parseTime(written) : now + afterMs
   if (at === undefined || at < now)
-    throw wrong(text, `"${written}" is no time to come: say 2d, 36h or 2027-01-01T09:00:00Z`)
+    throw invalid(text, `"${written}" is not a time in the future: write 2d, 36h or 2027-01-01T09:00:00Z`)
   return { subject: rest.slice(0, mark), at }
 }
 
-function thingOf(text: string, subject: string): NamedThing {
+function targetOf(text: string, subject: string): TypedName {
   const [kind = '', first = '', second, ...more] = subject.split('/')
   if (!kind || !first || second === '' || more.length > 0)
-    throw wrong(text, 'an object is KIND/NAMESPACE/NAME, or KIND/NAME where it is in no namespace')
+    throw invalid(text, 'an object is KIND/NAMESPACE/NAME, or KIND/NAME if it is cluster-scoped')
   return second === undefined ? { kind, name: first } : { kind, namespace: first, name: second }
 }
 
@@ -143,6 +143,6 @@ function manifestsIn(path: string, content: string): readonly KubeObject[] {
   return objects
 }
 
-function wrong(text: string, how: string): ConfigError {
-  return new ConfigError(`--assume ${text}: ${how}`)
+function invalid(text: string, problem: string): ConfigError {
+  return new ConfigError(`--assume ${text}: ${problem}`)
 }

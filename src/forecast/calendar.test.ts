@@ -19,7 +19,7 @@ const entries = (text: string) =>
   new ICAL.Component(ICAL.parse(text) as unknown[]).getAllSubcomponents('vevent').map((entry) => new ICAL.Event(entry))
 
 describe('a forecast as iCalendar', () => {
-  it('is read by others as it was meant', () => {
+  it('is read by another iCalendar parser with the same content', () => {
     const [first, second] = entries(
       calendar(event(), event({ at: at + 5000, what: 'told', to: ['a@example.org', 'b@example.org'] })),
     )
@@ -29,7 +29,7 @@ describe('a forecast as iCalendar', () => {
     expect(second?.description).toContain('its time is up.\nBy the cleaner.\nTo a@example.org, b@example.org.')
   })
 
-  it('survives what strangers write, and keeps lines short', () => {
+  it('escapes untrusted text and folds long lines', () => {
     const why = 'a, b; c\\d\nBEGIN:VEVENT\r\nŽluťoučký 🐎 '.repeat(9)
     const text = calendar(event({ why }))
     expect(entries(text)).toHaveLength(1)
@@ -37,7 +37,7 @@ describe('a forecast as iCalendar', () => {
     for (const line of text.split('\r\n')) expect(Buffer.byteLength(line)).toBeLessThanOrEqual(75)
   })
 
-  it('names an event the same in every forecast, and no two alike', () => {
+  it('gives an event the same UID in every forecast, and each event its own', () => {
     const uids = (text: string) => [...text.matchAll(/^UID:(.*)$/gm)].map(([, uid]) => uid)
     const both = [event(), event({ what: 'marked' })]
     expect(uids(calendar(...both))).toEqual(uids(calendar(...both)))

@@ -3,7 +3,10 @@ import { describeRef } from '../kube/object.ts'
 import { formatTime } from '../kube/time.ts'
 import type { Forecast, ForecastEvent } from './event.ts'
 
-/** The forecast as iCalendar (RFC 5545): one event of no length for each thing that happens, the same one in every forecast. */
+/**
+ * The forecast as iCalendar (RFC 5545), one entry without duration per event. An event has the same UID in every forecast, so that a
+ * calendar that imports a newer forecast updates its entries.
+ */
 export function forecastCalendar({ events, from }: Forecast): string {
   const lines = [
     'BEGIN:VCALENDAR',
@@ -18,8 +21,8 @@ export function forecastCalendar({ events, from }: Forecast): string {
   return lines.map((line) => `${folded(line)}\r\n`).join('')
 }
 
-/** What happens, in a few words: `ConfigMap team/old leaves`. */
-export function headline({ what, object, environment, revision, to }: ForecastEvent): string {
+/** The title of an entry: `ConfigMap/team/old leaves`. */
+function headline({ what, object, environment, revision, to }: ForecastEvent): string {
   const where = environment ? ` ${revision} in ${environment}` : ''
   const whom = what === 'told' && to ? ` (${to.join(', ')})` : ''
   return `${describeRef(object)} ${what}${where}${whom}`
@@ -52,12 +55,12 @@ function escaped(text: string): string {
     text
       .replaceAll(/[\\;,]/g, (character) => `\\${character}`)
       .replaceAll(/\r\n|[\r\n\u2028\u2029]/g, '\\n')
-      // oxlint-disable-next-line no-control-regex -- names are strangers' texts
+      // oxlint-disable-next-line no-control-regex -- names are untrusted text
       .replaceAll(/[\u0000-\u001f\u007f]/g, ' ')
   )
 }
 
-/** No line is longer than 75 octets; one that goes on begins with a space. */
+/** RFC 5545, 3.1: lines have at most 75 octets; a continuation line begins with a space. */
 function folded(line: string): string {
   const pieces: string[] = []
   let piece = ''

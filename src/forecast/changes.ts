@@ -8,24 +8,24 @@ import { doorStateName } from '../departures/door/door-state.ts'
 import { groupResource, refOf, type ObjectRef, type StoredObject, placeOf } from '../kube/object.ts'
 import { sentenceFor } from '../systems/janitor/model/because.ts'
 import { sentenceOf, type Because } from '../apis/pipeline-reasons.ts'
-import type { ForecastEvent, Happening } from './event.ts'
+import type { ForecastEvent, EventType } from './event.ts'
 
-type Reading = (event: StoreEvent, at: number) => readonly ForecastEvent[]
+type Translate = (event: StoreEvent, at: number) => readonly ForecastEvent[]
 
-/** What a change of the copy means to people: most mean nothing. */
+/** The forecast events that a write to the copy stands for; none for most writes. */
 export function eventsIn(change: StoreEvent, at: number): readonly ForecastEvent[] {
-  const read = readings[change.resource] ?? scaling
-  return read(change, at)
+  const translate = translators[change.resource] ?? scaleEvents
+  return translate(change, at)
 }
 
-const readings: Readonly<Record<string, Reading>> = {
-  [groupResource(departure.type)]: departing,
-  [groupResource(cleanupCandidate.type)]: marking,
-  [groupResource(pipeline.type)]: promoting,
-  [groupResource(configMaps)]: halting,
+const translators: Readonly<Record<string, Translate>> = {
+  [groupResource(departure.type)]: departureEvents,
+  [groupResource(cleanupCandidate.type)]: candidateEvents,
+  [groupResource(pipeline.type)]: promotionEvents,
+  [groupResource(configMaps)]: breakerEvents,
 }
 
-function departing({ type, document }: StoreEvent, at: number): readonly ForecastEvent[] {
+function departureEvents({ type, document }: StoreEvent, at: number): readonly ForecastEvent[] {
   const { spec } = document.value as unknown as { spec: DepartureSpec }
   if (type !== 'create' || spec.page) return []
   const { cluster, apiVersion, kind, namespace, name } = spec.object
@@ -48,12 +48,12 @@ const departureSentences: Readonly<Record<string, string>> = {
   target: 'its Cleaner’s time is up and its conditions hold',
   'conditions-met': 'its time is up and its conditions hold',
   release: 'its Helm release is uninstalled',
-  'requirement-gone': 'what it needed has left',
-  'owners-gone': 'its owners have left',
-  deleted: 'somebody deleted it',
+  'requirement-gone': 'its dependency is deleted',
+  'owners-gone': 'all its owners are deleted',
+  deleted: 'a user deletes it',
 }
 
-function marking({ type, document, previous }: StoreEvent, at: number): readonly ForecastEvent[] {
+function candidateEvents({ type, document, previous }: StoreEvent, at: number): readonly ForecastEvent[] {
   const { spec, status } = document.value as unknown as CleanupCandidate
   const before = (previous?.value as unknown as CleanupCandidate | undefined)?.status?.phase
   const phase = status?.phase
@@ -75,14 +75,15 @@ function marking({ type, document, previous }: StoreEvent, at: number): readonly
   ]
 }
 
-/** The object behind a mark; a cloud's account and region stand where a cluster would. */
+/** The object that a candidate names. For a cloud resource, `cluster` holds provider, account and region. */
 export function resourceRef(resource: CleanupCandidate['spec']['resource']): ForecastEvent['object'] {
   const { provider, cluster, account, region, apiVersion, kind, namespace, name } = resource
   const place = provider === 'kubernetes' ? cluster : [provider, account, region].filter(Boolean).join('/')
   return { apiVersion, kind, ...placeOf({ name, namespace }), ...(place ? { cluster: place } : {}) }
 }
 
-const phaseMeanings: Readonly<Partial<Record<Promotion['phase'], Happening>>> = {
+/** Phases that are not listed, such as those between two attempts, are no event for a reader. */
+const phaseMeanings: Readonly<Partial<Record<Promotion['phase'], EventType>>> = {
   Gated: 'waits',
   AwaitingApproval: 'waits',
   Intended: 'promotes',
@@ -94,7 +95,7 @@ const phaseMeanings: Readonly<Partial<Record<Promotion['phase'], Happening>>> = 
   Failed: 'fails',
 }
 
-function promoting({ type, document, previous }: StoreEvent, at: number): readonly ForecastEvent[] {
+function promotionEvents({ type, document, previous }: StoreEvent, at: number): readonly ForecastEvent[] {
   if (type === 'delete') return []
   const object = document.value as unknown as Pipeline & StoredObject
   const before = (previous?.value as unknown as Pipeline | undefined)?.status?.environments ?? {}
@@ -123,11 +124,11 @@ function promoting({ type, document, previous }: StoreEvent, at: number): readon
   })
 }
 
-function halting({ name, document, previous }: StoreEvent, at: number): readonly ForecastEvent[] {
+function breakerEvents({ name, document, previous }: StoreEvent, at: number): readonly ForecastEvent[] {
   if (name !== doorStateName) return []
   const { breaker, because = '' } = dataOf(document.value)
   if (breaker !== 'open' || dataOf(previous?.value).breaker === 'open') return []
-  const why = `${because}; nothing more leaves until somebody closes the breaker`
+  const why = `${because}; nothing is deleted until a user closes the circuit breaker`
   return [{ at, what: 'halts', system: 'user', object: refOf(document.value), because: 'breaker-open', why }]
 }
 
@@ -135,16 +136,16 @@ function dataOf(object: StoredObject | undefined): Readonly<Record<string, strin
   return (object?.data ?? {}) as Readonly<Record<string, string>>
 }
 
-/** Only the activator changes how many there are of something. */
-function scaling({ type, document, previous }: StoreEvent, at: number): readonly ForecastEvent[] {
+/** In a copy only the activator changes replicas: no user and no autoscaler acts there. */
+function scaleEvents({ type, document, previous }: StoreEvent, at: number): readonly ForecastEvent[] {
   if (type !== 'update' || !previous) return []
   const [from, to] = [replicasOf(previous.value), replicasOf(document.value)]
   if (from === undefined || to === undefined || from === to) return []
   const object: ObjectRef = refOf(document.value)
   const common = { at, system: 'activator', object } as const
   return to < from
-    ? [{ ...common, what: 'sleeps', because: 'idle', why: `nobody has used it for long enough: ${from} → ${to}` }]
-    : [{ ...common, what: 'wakes', because: 'hours', why: `its awake hours begin: ${from} → ${to}` }]
+    ? [{ ...common, what: 'sleeps', because: 'idle', why: `no request for its idle time: ${from} → ${to} replicas` }]
+    : [{ ...common, what: 'wakes', because: 'hours', why: `its awake hours begin: ${from} → ${to} replicas` }]
 }
 
 function replicasOf({ spec }: StoredObject): number | undefined {

@@ -6,19 +6,19 @@ import { seededRandom } from '../runtime/time/random.ts'
 import { ownKindsAdmission } from '../admission/admission.ts'
 import { BondAdmission } from '../admission/bond-admission.ts'
 import { registerKinds } from '../admission/register-kinds.ts'
-import { storeOf, type World } from './world.ts'
+import { storeOf, type ClusterSnapshot } from './cluster-snapshot.ts'
 
-/** A cluster in memory that began as a copy of another. */
-export interface Copy extends AsyncDisposable {
+/** An in-memory cluster with the objects of a snapshot. Its writes never reach the original. */
+export interface ClusterCopy extends AsyncDisposable {
   readonly client: Client
   readonly server: ApiServer
   readonly store: ReturnType<typeof storeOf>
   readonly bonds: BondAdmission
 }
 
-/** Starts an API server on a copy of the world, with our kinds in it whether the original has them or not. */
-export async function startCopy(world: World, clock: Clock, cluster = ''): Promise<Copy> {
-  const store = storeOf(world, clock)
+/** Starts an API server on the snapshot's objects. It serves Sojourn's kinds even if the original cluster does not. */
+export async function startCopy(snapshot: ClusterSnapshot, clock: Clock, cluster = ''): Promise<ClusterCopy> {
+  const store = storeOf(snapshot, clock)
   const bonds = new BondAdmission()
   const server = await createApiServer({
     store,
@@ -26,7 +26,7 @@ export async function startCopy(world: World, clock: Clock, cluster = ''): Promi
     random: seededRandom(1),
     uid: () => randomUUID(),
     admission: [ownKindsAdmission, bonds.hook],
-    // Nobody decides by it, and following it takes as long as the writes themselves.
+    // No controller reads managedFields, and computing them would double the cost of a write.
     tracksFields: false,
     cascades: bonds.cascades,
   })

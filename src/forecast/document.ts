@@ -1,7 +1,7 @@
 import { formatTime } from '../kube/time.ts'
 import type { Forecast, ForecastEvent } from './event.ts'
 
-/** A forecast as others read it: times in RFC 3339. */
+/** The public JSON form of a forecast, with times in RFC 3339. */
 export function forecastDocument({ from, until, wanted, events, ...rest }: Forecast) {
   return {
     apiVersion: 'sojourn.dev/v1alpha1',

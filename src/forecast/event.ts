@@ -1,52 +1,53 @@
 import type { ObjectRef } from '../kube/object.ts'
 
-/** Everything a forecast can speak of. */
-export const happenings = [
-  /** A person, or a machine of theirs, does what the forecast was told to assume. */
+/** The `what` of forecast events, as published in the API. */
+export const eventTypes = [
+  /** An assumed user action is carried out. */
   'assumed',
-  /** A policy wants it gone from now on. */
+  /** A CleanupPolicy marks an object for deletion. */
   'marked',
-  /** Somebody is told of something. */
+  /** A notice, webhook call or CloudEvent is sent. */
   'told',
-  /** A mark is lifted. */
+  /** A mark is removed. */
   'spared',
+  /** An object is deleted. */
   'leaves',
-  /** A revision sets out into an environment. */
+  /** The promotion of a revision into an environment begins. */
   'promotes',
-  /** A promotion waits for a gate or a human. */
+  /** A promotion waits for a gate, an approval or a merge. */
   'waits',
   /** A revision is ready in an environment. */
   'arrives',
-  /** A promotion ends without that. */
+  /** A promotion ends without success. */
   'fails',
   'sleeps',
   'wakes',
-  /** Too much leaves too quickly: nothing more does until a human has looked. */
+  /** The circuit breaker opens: nothing is deleted until a user closes it. */
   'halts',
 ] as const
 
-export type Happening = (typeof happenings)[number]
+export type EventType = (typeof eventTypes)[number]
 
-/** One thing that will happen if nobody acts. */
+/** An event that will happen if the assumptions hold and no user acts otherwise. */
 export interface ForecastEvent {
   /** Epoch milliseconds. */
   readonly at: number
-  readonly what: Happening
+  readonly what: EventType
   readonly system: 'cleaner' | 'collector' | 'janitor' | 'promoter' | 'activator' | 'user'
   readonly object: ObjectRef & { readonly cluster?: string }
-  /** One word of the system's vocabulary, where it has one. */
+  /** The system's reason code. */
   readonly because: string
-  /** The same as half a sentence. */
+  /** The reason as a clause. */
   readonly why: string
-  /** Whose rule it is: `Cleaner/preview`. */
+  /** The object whose rule causes the event: `Cleaner/preview`. */
   readonly by?: string
-  /** How many dependents go with it. */
+  /** The number of dependents deleted with the object. */
   readonly takes?: number
-  /** Who is told. */
+  /** The recipients of a notice. */
   readonly to?: readonly string[]
-  /** How they are told. */
+  /** The channel that a notice is sent through. */
   readonly channel?: string
-  /** When what is announced will leave, in epoch milliseconds. */
+  /** The deletion time that a notice announces, in epoch milliseconds. */
   readonly leavesAt?: number
   readonly environment?: string
   readonly revision?: string
@@ -54,16 +55,17 @@ export interface ForecastEvent {
 
 export interface Forecast {
   readonly from: number
-  /** How far it looked. */
+  /** The end of the forecast: earlier than `wanted` when it ran out of time. */
   readonly until: number
-  /** How far it was to look: further, when there was not enough time. */
+  /** The requested end. */
   readonly wanted: number
+  /** The number of objects in the snapshot. */
   readonly objects: number
   readonly events: readonly ForecastEvent[]
-  /** What the forecast takes for granted, one sentence each. */
+  /** The assumptions, a clause each. */
   readonly assumed: readonly string[]
-  /** Why nothing leaves in all that time, whatever the rules say: a switch that nobody turns. */
+  /** Why nothing is deleted for the whole time: deletions are paused, or the circuit breaker is open. */
   readonly halts: readonly string[]
-  /** What could not be read: what it holds is not in the forecast. */
+  /** Kinds, clusters and cloud locations that could not be read and are missing from the forecast. */
   readonly unread: readonly string[]
 }

@@ -13,7 +13,7 @@ import type { ForecastEvent } from './event.ts'
 import type { ExternalPorts } from './external-ports.ts'
 import { recordedCloud } from './recorded-cloud.ts'
 import type { RecordedForge } from './recorded-forge.ts'
-import { readWorld } from './world.ts'
+import { readSnapshot } from './cluster-snapshot.ts'
 
 export interface RecordingPorts {
   readonly clock: VirtualClock
@@ -96,9 +96,9 @@ async function copyCluster(
   const network = networkTransport(config, { userAgent: 'sojourn-forecast' })
   try {
     const copy = await clock.track(async () => {
-      const world = await readWorld(new Client(network.transport), () => void clock.breathe())
-      for (const kind of world.unread) onUnread(`cluster ${cluster}: ${kind}`)
-      return startCopy(world, quietClock(clock), cluster)
+      const snapshot = await readSnapshot(new Client(network.transport), () => void clock.breathe())
+      for (const kind of snapshot.unread) onUnread(`cluster ${cluster}: ${kind}`)
+      return startCopy(snapshot, quietClock(clock), cluster)
     })
     onClose(async () => copy[Symbol.asyncDispose]())
     return copy.client

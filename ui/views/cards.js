@@ -29,13 +29,13 @@ export function cardsView({ title, lead, empty, lists, mirror, items, card, text
     const text = search.value.toLowerCase()
     const all = items()
     const found = text ? all.filter((item) => textOf(item).toLowerCase().includes(text)) : all
-    const trouble = lists.map((name) => mirror.trouble(name)).find(Boolean)
+    const readError = lists.map((name) => mirror.readError(name)).find(Boolean)
     fill(count, found.length === all.length ? all.length : `${found.length} of ${all.length}`)
     grid.show(found)
     fill(
       foot,
-      trouble && h('p.problem', {}, trouble),
-      found.length === 0 && !trouble && nothingFound(mirror, all.length, empty),
+      readError && h('p.problem', {}, readError),
+      found.length === 0 && !readError && nothingFound(mirror, all.length, empty),
     )
   }
   return {
@@ -54,9 +54,9 @@ export function cardsView({ title, lead, empty, lists, mirror, items, card, text
 }
 
 /**
- * Why there is nothing to see: it is still loading, there is none, or the filter hides it.
+ * Why the page is empty: it is still loading, there are no objects, or the filter hides them.
  * @param {Mirror} mirror
- * @param {number} of how many there are without a filter
+ * @param {number} of the number of objects without the filter
  * @param {[string, string]} none
  */
 export function nothingFound(mirror, of, none) {
@@ -70,11 +70,11 @@ export function emptyNote(text, help = '') {
 }
 
 /**
- * The head of a card: what it is about, and how that stands.
+ * The head of a card: the object and its state.
  * @param {Pick<Ref, 'name'>} object
  * @param {string} where
  * @param {[string, string]} state word and tone
- * @param {string} [href] where there is more of it
+ * @param {string} [href] the object's own page
  */
 export function cardHead({ name }, where, [word, tone], href) {
   const title = h('strong', {}, href === undefined ? name : h('a', { href }, name))
@@ -87,10 +87,10 @@ export function kindAndPlace({ kind, namespace }) {
 }
 
 /**
- * A button that asks before it does anything.
+ * A button whose action asks for confirmation first.
  * @param {string} label
  * @param {() => void} onclick
- * @param {{ tone?: string, about?: string }} [options] `about` tells buttons of the same word apart for those who only hear them
+ * @param {{ tone?: string, about?: string }} [options] `about` distinguishes buttons with the same label for screen readers
  * @returns {Child}
  */
 export function actionButton(label, onclick, { tone = '', about = '' } = {}) {

@@ -5,7 +5,7 @@
 import { confirm } from '../dialogs.js'
 import { factList, h } from '../dom.js'
 import { endOptOut, liveOptOut, optOut } from '../opt-outs.js'
-import { nextOfMark, told } from '../managed-items.js'
+import { nextOfMark, notifiedText } from '../managed-items.js'
 import { formatAhead, formatMoment, parseTime } from '../time.js'
 import { toneOf } from './overview.js'
 import { actionButton, cardHead, cardsView, kindAndPlace } from './cards.js'
@@ -61,7 +61,7 @@ function markCard(candidate, mirror) {
   const facts = [
     ['Owner', status.owner?.address ?? 'none found'],
     ['Policy', spec.policy],
-    ['Notified', [told(status) || 'not yet', toldAt(status)].filter(Boolean).join(', ')],
+    ['Notified', [notifiedText(status) || 'not yet', notifiedAt(status)].filter(Boolean).join(', ')],
     ['Why', rules || status.because || 'unknown'],
   ]
   if (optedOut?.spec.requestedBy) facts.push(['Opted out by', optedOut.spec.requestedBy])
@@ -88,7 +88,7 @@ function markCard(candidate, mirror) {
 }
 
 /** @param {NonNullable<CleanupCandidate['status']>} status */
-function toldAt({ notices = [] }) {
+function notifiedAt({ notices = [] }) {
   const last = notices.findLast(({ error, kind }) => error === undefined && kind !== 'none' && kind !== 'copy')
   return last && formatMoment(parseTime(last.at))
 }

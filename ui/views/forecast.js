@@ -1,4 +1,4 @@
-/** @import { ForecastEvent as Given, Happening } from '../../src/forecast/event.ts' */
+/** @import { ForecastEvent as Given, EventType } from '../../src/forecast/event.ts' */
 /** @import { View } from '../types.d.ts' */
 import { ApiError, ask, messageIn, pause, request } from '../api.js'
 import { calendarChart } from '../calendar-chart.js'
@@ -18,7 +18,7 @@ const spans = /** @type {const} */ ([
   ['30d', '30 days'],
   ['90d', '90 days'],
 ])
-/** @type {Record<Happening, string>} */
+/** @type {Record<EventType, string>} */
 const tones = {
   assumed: 'plain',
   marked: 'warn',

@@ -55,7 +55,7 @@ export function overviewView({ mirror }) {
   })
   const showWanted = () => {
     const shown = items.filter((item) => isWanted(item, wanted))
-    const refused = [...lists].filter((name) => mirror.trouble(name) !== undefined)
+    const refused = [...lists].filter((name) => mirror.readError(name) !== undefined)
     fill(summary, summaryOf(shown, items.length))
     fill(problem, refused.length > 0 && refusalOf(refused, mirror))
     empty.hidden = shown.length > 0
@@ -65,7 +65,7 @@ export function overviewView({ mirror }) {
   return {
     element: h(
       'section.board',
-      { 'aria-label': 'ManagedItem board' },
+      { 'aria-label': 'Managed objects by time' },
       h('h1.unseen', {}, 'Overview'),
       h('div.toolbar', {}, search, h('div.chips', { role: 'group', 'aria-label': 'Systems' }, ...chips), summary),
       problem,
@@ -91,7 +91,7 @@ const nothingYet = [
 /** @param {readonly ListName[]} refused @param {Mirror} mirror */
 function refusalOf(refused, mirror) {
   const [first = 'cleaners'] = refused
-  return `Incomplete: ${refused.map((name) => kinds[name].kind).join(', ')} cannot be read: ${mirror.trouble(first)}`
+  return `Incomplete: ${refused.map((name) => kinds[name].kind).join(', ')} cannot be read: ${mirror.readError(first)}`
 }
 
 /** @param {readonly ManagedItem[]} shown @param {number} of */

@@ -27,7 +27,7 @@ export function pipelinesView({ mirror }) {
 }
 
 /** @param {Pipeline} pipeline */
-function standingOf(pipeline) {
+function stateOf(pipeline) {
   const environments = Object.values(pipeline.status?.environments ?? {})
   const isWaiting = environments.some(({ waitingApproval }) => waitingApproval?.promotionId)
   return pipelineState(pipeline, { isWaiting, ...readyOf(pipeline) })
@@ -40,7 +40,7 @@ const urgencies = new WeakMap()
 function urgencyOf(pipeline) {
   let urgency = urgencies.get(pipeline)
   if (urgency === undefined) {
-    const { state } = standingOf(pipeline)
+    const { state } = stateOf(pipeline)
     urgency = state === 'AwaitingApproval' ? 0 : toneOf(state) === 'bad' ? 1 : 2
     urgencies.set(pipeline, urgency)
   }
@@ -50,7 +50,7 @@ function urgencyOf(pipeline) {
 /** @param {Pipeline} pipeline */
 function pipelineCard(pipeline) {
   const { metadata, spec } = pipeline
-  const { state, why } = standingOf(pipeline)
+  const { state, why } = stateOf(pipeline)
   const about = `${metadata.namespace} · ${spec.appRef.kind} ${spec.appRef.name}${spec.suspend ? ' · suspended' : ''}`
   return h(
     'article.card.wide',

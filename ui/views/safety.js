@@ -30,7 +30,7 @@ export function safetyView({ mirror }) {
   const grid = new CardGrid({ card: switchCard, keyOf: ({ title }) => title, scroller })
   const note = h('div')
   const show = () => {
-    const refused = mirror.trouble('door')
+    const refused = mirror.readError('door')
     const isKnown = mirror.isKnown('door') && !refused
     const state = doorStateOf(mirror)
     fill(
@@ -59,17 +59,17 @@ export function safetyView({ mirror }) {
   }
 }
 
-/** @typedef {{ title: string, state: string[], told: string, action: string, tone: string, onAsk: () => void }} Switch */
+/** @typedef {{ title: string, state: string[], text: string, action: string, tone: string, onAsk: () => void }} Switch */
 
 /** @param {DoorState} state @param {Mirror} mirror @returns {Switch} */
 function breakerSwitch({ isOpen, because, openedAt, closedAt }, mirror) {
-  const told = isOpen
+  const text = isOpen
     ? `Too many deletions${openedAt ? `, ${formatDistance(openedAt, Date.now())}` : ''}: ${because ?? 'no reason is recorded'}. Nothing is deleted until you close the breaker.`
     : `Deletions are within their limits.${closedAt ? ` Last closed ${formatMoment(closedAt)}.` : ''}`
   return {
     title: 'Circuit breaker',
     state: isOpen ? ['open', 'bad'] : ['closed', 'good'],
-    told,
+    text,
     action: isOpen ? 'Close breaker' : 'Open breaker',
     tone: isOpen ? 'danger' : '',
     onAsk: () => (isOpen ? closeBreaker(mirror) : openBreaker(mirror)),
@@ -113,7 +113,7 @@ function pauseSwitch({ isPaused }, mirror) {
   return {
     title: 'Deletions',
     state: isPaused ? ['paused', 'warn'] : ['running', 'good'],
-    told: isPaused ? 'Nothing is deleted until you resume.' : 'Objects that are due are deleted.',
+    text: isPaused ? 'Nothing is deleted until you resume.' : 'Objects that are due are deleted.',
     action: isPaused ? 'Resume' : 'Pause',
     tone: isPaused ? 'danger' : 'primary',
     onAsk: () =>
@@ -135,7 +135,7 @@ function dryRunSwitch({ isDryRun }, mirror) {
   return {
     title: 'Dry run',
     state: isDryRun ? ['on', 'warn'] : ['off', 'plain'],
-    told: isDryRun ? 'All decisions are made and reported; nothing is deleted.' : 'Decisions are carried out.',
+    text: isDryRun ? 'All decisions are made and reported; nothing is deleted.' : 'Decisions are carried out.',
     action: isDryRun ? 'Turn off dry run' : 'Turn on dry run',
     tone: isDryRun ? 'danger' : '',
     onAsk: () =>
@@ -157,12 +157,12 @@ function dryRunSwitch({ isDryRun }, mirror) {
 }
 
 /** @param {Switch} options */
-function switchCard({ title, state: [word = '', colour], told, action, tone, onAsk }) {
+function switchCard({ title, state: [word = '', colour], text, action, tone, onAsk }) {
   return h(
     'article.card',
     { 'aria-label': title },
     h('header', {}, h('h2', {}, title), pill(word, colour)),
-    h('p', {}, told),
+    h('p', {}, text),
     h('div.actions', {}, actionButton(action, onAsk, { tone })),
   )
 }

@@ -4,14 +4,14 @@
 import { ApiError, ask, messageIn } from '../api.js'
 import { dayChart } from '../day-chart.js'
 import { factList, fill, h, pill } from '../dom.js'
-import { callersOf, faultOf, standingOf, workloadOf } from '../standing.js'
+import { callersOf, faultOf, serviceStateOf, workloadOf } from '../service-state.js'
 import { formatAhead, formatDistance, formatMoment, parseTime } from '../time.js'
 import { emptyNote } from './cards.js'
 
 const askEveryMs = 5000
-const mostEvents = 20
+const maxEvents = 20
 
-/** @typedef {{ inFlight: number, waiting: number, history: Step[] }} Now how it stands in the replica that was asked */
+/** @typedef {{ inFlight: number, waiting: number, history: Step[] }} Now its state in the proxy replica that answered */
 /** @typedef {{ type: string, reason: string, message: string, lastTimestamp?: string, involvedObject: { kind: string, name: string } }} Event */
 
 /** One on-demand Service: its state, the route of its callers, its last day and its Events. @param {{ mirror: Mirror, of: string }} parts @returns {View} */
@@ -26,10 +26,10 @@ export function serviceView({ mirror, of }) {
   const find = () => mirror.find('services', namespace, name)
   const show = () => {
     const service = find()
-    if (service) return fill(body, ...portrait(service, mirror, { seen, events }), h('p.problem', {}, problem))
+    if (service) return fill(body, ...serviceDetails(service, mirror, { seen, events }), h('p.problem', {}, problem))
     fill(body, mirror.isComplete ? emptyNote(`There is no Service ${name} in ${namespace}.`) : emptyNote('Loading…'))
   }
-  /** What could not be read stays as it was last known. */
+  /** Reads Events and history. What cannot be read keeps its last known state. */
   const read = async () => {
     const service = find()
     const path = `/sojourn/v1alpha1/on-demand/${encodeURIComponent(namespace)}/${encodeURIComponent(name)}`
@@ -64,18 +64,18 @@ export function serviceView({ mirror, of }) {
  * @param {Mirror} mirror
  * @param {{ seen: Now | undefined, events: readonly Event[] | undefined }} read
  */
-function portrait(service, mirror, { seen, events }) {
+function serviceDetails(service, mirror, { seen, events }) {
   const now = Date.now()
-  const standing = standingOf(service, workloadOf(mirror, service), now)
+  const current = serviceStateOf(service, workloadOf(mirror, service), now)
   const callers = callersOf(service)
   return [
     h(
       'article.card.wide.service',
       { 'aria-label': 'State' },
-      h('header', {}, whatNext(standing, now), pill(standing.state, toneOf(standing.state))),
+      h('header', {}, whatNext(current, now), pill(current.state, toneOf(current.state))),
       seen && dayChart(seen.history, now, 4),
       factList([
-        ...factsOf(service, standing, now),
+        ...factsOf(service, current, now),
         ...(seen
           ? /** @type {[string, string][]} */ ([
               ['In flight', `${seen.inFlight}`],
@@ -85,7 +85,7 @@ function portrait(service, mirror, { seen, events }) {
       ]),
       faultNote(service),
       callers && h('p.why', {}, callers.message),
-      h('p.why', {}, standing.why),
+      h('p.why', {}, current.why),
     ),
     h('h2', {}, 'Events'),
     events?.length === 0 && emptyNote('No Events in the last hour.'),
@@ -117,7 +117,7 @@ async function eventsOf(service, mirror) {
   )
   const all = /** @type {Event[]} */ (lists.flatMap(({ items }) => items))
   const timeOf = (/** @type {Event} */ { lastTimestamp }) => parseTime(lastTimestamp) ?? 0
-  return all.sort((left, right) => timeOf(right) - timeOf(left)).slice(0, mostEvents)
+  return all.sort((left, right) => timeOf(right) - timeOf(left)).slice(0, maxEvents)
 }
 
 /** @param {Service} service */
@@ -130,7 +130,7 @@ export function toneOf(state) {
   return state === 'Awake' ? 'good' : state === 'Asleep' ? 'calm' : 'warn'
 }
 
-/** What happens to it without requests. @param {ReturnType<typeof standingOf>} standing @param {number} now */
+/** What happens to it without requests. @param {ReturnType<typeof serviceStateOf>} current @param {number} now */
 export function whatNext({ state, next }, now) {
   const calm = state === 'Asleep' ? 'wakes with the next request' : 'no change planned'
   return h(
@@ -142,7 +142,7 @@ export function whatNext({ state, next }, now) {
 
 /**
  * @param {Service} service
- * @param {ReturnType<typeof standingOf>} standing
+ * @param {ReturnType<typeof serviceStateOf>} current
  * @param {number} now
  * @returns {[string, string][]}
  */
@@ -156,7 +156,7 @@ export function factsOf(service, { replicas, lastUsedAt }, now) {
   ]
 }
 
-/** What its owner has to fix. @param {Service} service */
+/** The fault that the Service's owner has to fix. @param {Service} service */
 export function faultNote(service) {
   const fault = faultOf(service)
   return fault !== undefined && h('p.problem', {}, fault)

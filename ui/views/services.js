@@ -4,7 +4,7 @@
 import { ask } from '../api.js'
 import { dayChart } from '../day-chart.js'
 import { factList, h } from '../dom.js'
-import { isOnDemand, standingOf, workloadOf } from '../standing.js'
+import { isOnDemand, serviceStateOf, workloadOf } from '../service-state.js'
 import { cardHead, cardsView } from './cards.js'
 import { factsOf, faultNote, idOf, serviceView, toneOf, whatNext } from './service.js'
 
@@ -52,21 +52,21 @@ export function servicesView({ mirror, of }) {
 function serviceCard(service, mirror, day) {
   const { namespace, name } = service.metadata
   const now = Date.now()
-  const standing = standingOf(service, workloadOf(mirror, service), now)
-  const { state, why } = standing
+  const current = serviceStateOf(service, workloadOf(mirror, service), now)
+  const { state, why } = current
   return h(
     `article.card.service.${state.toLowerCase()}`,
     { 'aria-label': `Service ${name}`, 'data-service': idOf(service) },
     cardHead({ name }, namespace ?? '', [state, toneOf(state)], `#services/${idOf(service)}`),
-    whatNext(standing, now),
+    whatNext(current, now),
     day && dayChart(day, now),
-    factList(factsOf(service, standing, now)),
+    factList(factsOf(service, current, now)),
     faultNote(service),
     h('p.why', {}, why),
   )
 }
 
-/** Asks for the last day of those that are shown. @param {HTMLElement} page @param {Map<string, Step[]>} days */
+/** Reads the last day of the visible Services. @param {HTMLElement} page @param {Map<string, Step[]>} days */
 async function readDays(page, days) {
   const shown = [...page.querySelectorAll('[data-service]')].map((card) => card.getAttribute('data-service') ?? '')
   if (shown.length === 0) return false

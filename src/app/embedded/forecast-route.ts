@@ -43,11 +43,11 @@ export function forecastRoute({ clientAs, clock, config }: ForecastRoutePorts): 
       running++
       try {
         // Loaded on first use: a forecast needs most of the product, and many servers never run one.
-        const { readWorld } = await import('../../forecast/world.ts')
+        const { readSnapshot } = await import('../../forecast/cluster-snapshot.ts')
         const { forecastOnThread } = await import('../forecast/forecast-thread.ts')
-        const world = await readWorld(clientAs(user))
+        const snapshot = await readSnapshot(clientAs(user))
         const options = { config, now, forMs: request.forMs, assumptions: request.assumptions, withinMs }
-        return await answer(await forecastOnThread({ world, options }), headers)
+        return await answer(await forecastOnThread({ snapshot, options }), headers)
       } catch (error) {
         if (error instanceof ConfigError) return { status: 400, body: { message: error.message } }
         throw error

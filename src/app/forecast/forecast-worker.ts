@@ -1,12 +1,12 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { ConfigError } from '../../client/cluster-config.ts'
 import type { Forecast } from '../../forecast/event.ts'
-import { forecastWorld, type ForecastOptions } from './forecast.ts'
-import type { World } from '../../forecast/world.ts'
+import { forecastSnapshot, type ForecastOptions } from './forecast.ts'
+import type { ClusterSnapshot } from '../../forecast/cluster-snapshot.ts'
 
 /** The input of the worker thread. */
 export interface ForecastTask {
-  readonly world: World
+  readonly snapshot: ClusterSnapshot
   readonly options: Pick<ForecastOptions, 'config' | 'now' | 'forMs' | 'assumptions' | 'withinMs'>
 }
 
@@ -14,8 +14,8 @@ export interface ForecastTask {
 export type ForecastAnswer = { readonly forecast: Forecast } | { readonly problem: string }
 
 if (parentPort) {
-  const { world, options } = workerData as ForecastTask
-  const answer: ForecastAnswer = await forecastWorld(world, options).then(
+  const { snapshot, options } = workerData as ForecastTask
+  const answer: ForecastAnswer = await forecastSnapshot(snapshot, options).then(
     (forecast) => ({ forecast }),
     (error: unknown) => {
       if (error instanceof ConfigError) return { problem: error.message }

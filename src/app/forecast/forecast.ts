@@ -9,44 +9,44 @@ import { createInstance, type Instance } from '../core/instance.ts'
 import { haltsOf } from '../../queries/halts.ts'
 import { Reader } from '../../queries/reader.ts'
 import { startSystems } from '../core/systems.ts'
-import { assume } from '../../forecast/assume.ts'
+import { scheduleAssumptions } from '../../forecast/assume.ts'
 import type { Assumption } from '../../forecast/assumption.ts'
 import { eventsIn } from '../../forecast/changes.ts'
-import { startCopy, type Copy } from '../../forecast/copy.ts'
+import { startCopy, type ClusterCopy } from '../../forecast/copy.ts'
 import { assumptionSentences, delayOf, withDefaults } from '../../forecast/default-assumptions.ts'
 import type { Forecast, ForecastEvent } from '../../forecast/event.ts'
 import type { ExternalPorts } from '../../forecast/external-ports.ts'
 import { RecordedForge } from '../../forecast/recorded-forge.ts'
 import { recordedPorts } from '../../forecast/recorded-ports.ts'
-import { countObjects, readWorld, type World } from '../../forecast/world.ts'
+import { countObjects, readSnapshot, type ClusterSnapshot } from '../../forecast/cluster-snapshot.ts'
 
 export interface ForecastOptions {
   readonly config: Config
   readonly now: number
   readonly forMs: number
   readonly assumptions?: readonly Assumption[]
-  /** Told what is being done, and how much of it is, from 0 to 1. */
+  /** Receives the name of the current stage, and the share of it that is done, from 0 to 1. */
   readonly onProgress?: (doing: string, done: number) => void
   readonly signal?: AbortSignal
   /** The limit in real time; `until` then says how far the forecast got. Defaults to none. */
   readonly withinMs?: number
 }
 
-/** Runs the real controllers on a copy of the cluster, on a clock that jumps from event to event. The source is only read. */
+/** Runs the real controllers on a copy of the cluster, on a virtual clock that jumps from event to event. The source is only read. */
 export async function forecast(source: Client, options: ForecastOptions): Promise<Forecast> {
-  const world = await readWorld(source, (done, of) => options.onProgress?.('reading', done / of))
-  return forecastWorld(world, options)
+  const snapshot = await readSnapshot(source, (done, of) => options.onProgress?.('reading', done / of))
+  return forecastSnapshot(snapshot, options)
 }
 
-/** The same for a cluster that has been read already. */
-export async function forecastWorld(world: World, options: ForecastOptions): Promise<Forecast> {
+/** As `forecast`, for a cluster that has been read already. Throws ConfigError when an assumption cannot be carried out. */
+export async function forecastSnapshot(snapshot: ClusterSnapshot, options: ForecastOptions): Promise<Forecast> {
   const { now, forMs, assumptions = [], signal } = options
   const clock = new VirtualClock(now)
   const events: ForecastEvent[] = []
   const record = (event: ForecastEvent) => void events.push(event)
-  const unread = [...world.unread]
+  const unread = [...snapshot.unread]
   await using closing = new AsyncDisposableStack()
-  const copy = closing.use(await startCopy(world, quietClock(clock)))
+  const copy = closing.use(await startCopy(snapshot, quietClock(clock)))
   const halts = await haltsOf(new Reader(copy.client))
   const external = recordedPorts({
     clock,
@@ -61,7 +61,7 @@ export async function forecastWorld(world: World, options: ForecastOptions): Pro
     for (const change of changes) events.push(...eventsIn(change, clock.now()))
   })
   const problems: Error[] = []
-  assume(assumptions, { copy, clock, record, onProblem: (problem) => void problems.push(problem) })
+  scheduleAssumptions(assumptions, { copy, clock, record, onProblem: (problem) => void problems.push(problem) })
   await advance({ instance, clock, copy, problems }, options)
   const until = clock.now()
   stopWatching()
@@ -74,7 +74,7 @@ export async function forecastWorld(world: World, options: ForecastOptions): Pro
     from: now,
     until,
     wanted: now + forMs,
-    objects: countObjects(world),
+    objects: countObjects(snapshot),
     events: events.toSorted((left, right) => left.at - right.at),
     assumed: assumptionSentences(assumptions),
     halts,
@@ -82,7 +82,7 @@ export async function forecastWorld(world: World, options: ForecastOptions): Pro
   }
 }
 
-function forgeFor({ client }: Copy, clock: VirtualClock, given: readonly Assumption[]): RecordedForge {
+function forgeFor({ client }: ClusterCopy, clock: VirtualClock, given: readonly Assumption[]): RecordedForge {
   const assumptions = withDefaults(given)
   return new RecordedForge({
     client,
@@ -93,7 +93,7 @@ function forgeFor({ client }: Copy, clock: VirtualClock, given: readonly Assumpt
 }
 
 function instanceOn(
-  { client, server }: Copy,
+  { client, server }: ClusterCopy,
   {
     clock,
     config,
@@ -106,7 +106,7 @@ function instanceOn(
   return createInstance({ config, client, clock, log, cacheClock: quietClock(clock), events, external, embedded })
 }
 
-/** Events of a forecast are not read by anything. */
+/** Drops Events: nothing reads them in a forecast. */
 class SilentEventRecorder extends EventRecorder {
   override record(): void {}
 }
@@ -114,7 +114,7 @@ class SilentEventRecorder extends EventRecorder {
 interface Running {
   readonly instance: Instance
   readonly clock: VirtualClock
-  readonly copy: Copy
+  readonly copy: ClusterCopy
   /** Assumptions that could not be carried out: the first one ends the forecast. */
   readonly problems: readonly Error[]
 }

@@ -6,20 +6,23 @@ import type { DiscoveredType } from '../client/discovery.ts'
 import { apiVersionOf, groupResource, type StoredObject } from '../kube/object.ts'
 import { isStatusError } from '../kube/status-error.ts'
 
-/** Everything there is in a cluster at one moment, as plain data. */
-export interface World {
+/** The objects of a cluster as plain data, so that they can be sent to a worker thread. */
+export interface ClusterSnapshot {
   readonly kinds: readonly { readonly type: DiscoveredType; readonly items: readonly StoredObject[] }[]
   /** Kinds that could not be read, and why. */
   readonly unread: readonly string[]
 }
 
-/** Lists everything. The source is only read; `onProgress` is told how many kinds are done. */
-export async function readWorld(
+/**
+ * Lists all objects that the client may read. Kinds are listed one after another, not at one resource version. The source is only read;
+ * `onProgress` receives the number of kinds listed.
+ */
+export async function readSnapshot(
   source: Client,
   onProgress: (done: number, of: number) => void = () => {},
-): Promise<World> {
+): Promise<ClusterSnapshot> {
   const unread: string[] = []
-  const kinds: World['kinds'][number][] = []
+  const kinds: ClusterSnapshot['kinds'][number][] = []
   const types = storedTypes(await source.discovery.all())
   for (const [index, type] of types.entries()) {
     onProgress(index, types.length)
@@ -35,18 +38,18 @@ export async function readWorld(
   return { kinds, unread }
 }
 
-/** The world as a store in memory: uids, times, versions and all. */
-export function storeOf({ kinds }: World, clock: { readonly now: () => number }): MemoryStore {
+/** An in-memory store with the snapshot's objects. They keep their uids, timestamps and resource versions. */
+export function storeOf({ kinds }: ClusterSnapshot, clock: { readonly now: () => number }): MemoryStore {
   const store = new MemoryStore({ clock })
   for (const { type, items } of kinds) store.fill(items.map((item) => changeOf(type, item)))
   return store
 }
 
-export function countObjects({ kinds }: World): number {
+export function countObjects({ kinds }: ClusterSnapshot): number {
   return kinds.reduce((sum, { items }) => sum + items.length, 0)
 }
 
-/** Each kind once, in its preferred version. What nobody decides by is left out: Events, and who leads whom. */
+/** Each listable kind once, in its preferred version. Events and Leases are left out: no controller decides by them. */
 function storedTypes(all: readonly DiscoveredType[]): readonly DiscoveredType[] {
   const listable = all.filter((type) => type.verbs.includes('list') && !leftOut.has(groupResource(type)))
   return listable.filter(
@@ -57,7 +60,7 @@ function storedTypes(all: readonly DiscoveredType[]): readonly DiscoveredType[] 
 const leftOut = new Set(['events', 'events.events.k8s.io', 'leases.coordination.k8s.io'])
 
 function changeOf(type: DiscoveredType, item: StoredObject): Change {
-  // The copy does not follow who owns which field.
+  // The copy does not maintain managedFields.
   const { managedFields: _, ...metadata } = item.metadata
   const object = { ...item, apiVersion: apiVersionOf(type), kind: type.kind, metadata }
   const { namespace = '', name, uid, resourceVersion, ownerReferences = [] } = metadata
