@@ -148,7 +148,7 @@ export const refusedBySchema: readonly Refusal[] = [
     'a first environment that depends on another',
     { environments: [environment('dev', { dependsOn: ['prod'] }), environment('prod')] },
     'spec.environments',
-    'the first environment depends on none',
+    'must be empty for the first environment',
   ),
   refusal(
     'another kind of cluster',
@@ -173,7 +173,7 @@ export const refusedByProgram: readonly Refusal[] = [
       ],
     },
     'spec.environments',
-    'depends on itself through others',
+    'is part of a dependency cycle',
   ),
   refusal('a healthy expression that does not parse', { adapter: { healthy: 'self.status.' } }, 'spec.adapter.healthy'),
   refusal(
@@ -187,7 +187,7 @@ export const refusedByProgram: readonly Refusal[] = [
     'a target twice',
     { environments: [environment('dev', { targets: [{ namespace: 'a' }, { namespace: 'a' }] })] },
     'spec.environments[0].targets[1]',
-    'is there twice',
+    'is listed twice',
   ),
   refusal(
     'a window at no time',
@@ -215,7 +215,7 @@ export const refusedByProgram: readonly Refusal[] = [
     'a share of targets that is none',
     { environments: [environment('dev', { requireTargets: 'most' })] },
     'spec.environments[0].requireTargets',
-    'is not All, a count or a percentage',
+    'must be All, a number or a percentage',
   ),
 ]
 

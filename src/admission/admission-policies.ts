@@ -6,12 +6,12 @@ import type { KubeObject } from '../kube/object.ts'
 const apiVersion = 'admissionregistration.k8s.io/v1'
 const labels = { 'app.kubernetes.io/name': 'sojourn', 'app.kubernetes.io/part-of': 'sojourn' }
 
-/** What the cluster itself enforces for marks on objects, whichever systems run. Needs Kubernetes 1.30. */
+/** Admission policies that protect marked objects, whether Sojourn runs or not. Needs Kubernetes 1.30. */
 export function keepPolicies(): readonly KubeObject[] {
   return [policy('sojourn-keep', keep), binding('sojourn-keep')]
 }
 
-/** What the cluster itself enforces for Bonds, whether we run or not. Needs Kubernetes 1.30. */
+/** Admission policies that enforce Bonds, whether Sojourn runs or not. Needs Kubernetes 1.30. */
 export function bondPolicies(): readonly KubeObject[] {
   return [
     policy(inUsePolicy, inUse),
@@ -40,8 +40,8 @@ function binding(name: string): KubeObject {
 }
 
 /**
- * Kubernetes' own garbage collector takes along what we would spare: what is marked stays when its owner goes, as it does on the embedded server.
- * A namespace takes everything; the door asks before it lets one leave.
+ * Keeps marked objects from Kubernetes' own garbage collector, which does not know the marks: they outlive their owners, as on the
+ * embedded server. The deletion of a namespace still deletes them; the Door checks the contents before it deletes a namespace.
  */
 const keep = {
   matchConstraints: {
@@ -65,12 +65,12 @@ const keep = {
     {
       expression: `!('${keepMark}' in variables.${place}) || variables.${place}['${keepMark}'] == 'false'`,
       reason: 'Forbidden',
-      message: `it is marked ${keepMark}: it stays when its owner goes`,
+      message: `it is marked ${keepMark}: it is kept when its owner is deleted`,
     },
     {
       expression: `!variables.${place}.exists(key, key in [${expirationMarks.map((mark) => `'${mark}'`).join(', ')}] && variables.${place}[key].lowerAscii() == 'never')`,
       reason: 'Forbidden',
-      message: `it is marked ${expirationMark}: never: it stays when its owner goes`,
+      message: `it is marked ${expirationMark}: never: it is kept when its owner is deleted`,
     },
   ]),
 }
@@ -79,7 +79,7 @@ function marksOf(place: 'annotations' | 'labels'): string {
   return `has(oldObject.metadata.${place}) ? oldObject.metadata.${place} : {}`
 }
 
-/** Refuses the deletion of what a Bond with Deny guards, and of a namespace with something in it that is denied or held. */
+/** Refuses the deletion of an object that a Bond with Deny guards, and of a namespace that contains a denied or held object. */
 const inUse = {
   matchConstraints: {
     objectSelector: { matchExpressions: [{ key: inUseLabel, operator: 'Exists' }] },
@@ -90,7 +90,7 @@ const inUse = {
       expression: 'has(oldObject.metadata.deletionTimestamp)',
       reason: 'Forbidden',
       message: 'it is in use, and a Bond refuses its deletion',
-      // Those of this cluster under the name itself, those of others with their clusters' ids behind it.
+      // Bonds of this cluster are in the annotation itself; those of other clusters in annotations with the cluster's id as suffix.
       messageExpression: `'in use by Bond ' + (has(oldObject.metadata.annotations) && oldObject.metadata.annotations.exists(key, key.startsWith('${inUseAnnotation}')) ? oldObject.metadata.annotations.filter(key, key.startsWith('${inUseAnnotation}')).map(key, oldObject.metadata.annotations[key]).join(', ') : 'unknown')`,
     },
   ],
@@ -98,7 +98,7 @@ const inUse = {
 
 const collectorAccount = `system:serviceaccount:${sojournNamespace}:sojourn-collector`
 
-/** Nobody may have the collector do what they may not do themselves; as src/admission/bond-authority.ts decides on the embedded server. */
+/** A Bond never grants its author extra rights. The same rule as src/admission/bond-authority.ts has for the embedded server. */
 const authority = {
   matchConstraints: {
     resourceRules: [
@@ -127,13 +127,13 @@ const authority = {
       expression: `variables.action != 'Cascade' || ${allowed('dependent', "has(object.spec.dependent.name) ? object.spec.dependent.name : ''", 'delete')}`,
       reason: 'Forbidden',
       messageExpression:
-        "'the dependent would be deleted in your name, and you may not delete ' + variables.dependentResource",
+        "'the Bond would delete its dependent on your behalf, but you may not delete ' + variables.dependentResource",
     },
     {
       expression: `variables.action == 'Orphan' || variables.isElsewhere || ${allowed('dependency', 'object.spec.dependency.name', 'update', 'finalizers')}`,
       reason: 'Forbidden',
       messageExpression:
-        "'the deletion of the dependency would be held up in your name, and you may not update ' + variables.dependencyResource + '/finalizers'",
+        "'the Bond would delay the deletion of its dependency on your behalf, but you may not update ' + variables.dependencyResource + '/finalizers'",
     },
   ],
 }
@@ -142,7 +142,7 @@ function groupOf(text: string): string {
   return `${text}.contains('/') ? ${text}.split('/')[0] : ''`
 }
 
-/** The plural that Kubernetes itself guesses from a kind; a guess that is wrong refuses, for want of a right to it. */
+/** The plural that Kubernetes guesses from a kind. A wrong guess fails safe: the author has no right to a resource of that name. */
 function pluralOf(kind: string): string {
   return `${kind} == 'endpoints' ? ${kind} : ${kind}.matches('(s|x|ch|sh)$') ? ${kind} + 'es' : ${kind}.matches('[^aeiou]y$') ? ${kind}.substring(0, ${kind}.size() - 1) + 'ies' : ${kind} + 's'`
 }

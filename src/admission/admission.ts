@@ -12,13 +12,13 @@ import { isStatusError, StatusError } from '../kube/status-error.ts'
 import { readModel } from '../systems/cleaner/decision/read-model.ts'
 import { pipelineProblems } from '../systems/promoter/model/problems.ts'
 
-/** Something that keeps an object of ours from working, and where. */
+/** An invalid field of one of Sojourn's objects. */
 interface Problem {
   readonly field: string
   readonly message: string
 }
 
-/** What the schema of a kind cannot say: by `Kind.group`, everything wrong with an object. Shared by the embedded server and the webhook. */
+/** Validation beyond the schema, by `Kind.group`: all problems of an object. Shared by the embedded server and the webhook. */
 export const checks: Readonly<Record<string, (object: KubeObject) => readonly Problem[]>> = {
   [`${cleaner.kind}.${cleaner.group}`]: cleanerProblems,
   [`${conditionalTtl.kind}.${conditionalTtl.group}`]: cleanerProblems,
@@ -32,27 +32,27 @@ export const checks: Readonly<Record<string, (object: KubeObject) => readonly Pr
     scheduleProblems(spec as WorkScheduleSpec).map(({ field, problem }) => ({ field, message: problem })),
 }
 
-/** Refuses objects of ours that cannot work, as the API refuses what is invalid: naming each field. */
+/** Refuses invalid objects of Sojourn's kinds on the embedded server, naming each field. */
 export const ownKindsAdmission: AdmissionHook = {
   validate({ operation, type, subresource, object, old }) {
     const check = checks[`${type.kind}.${type.group}`]
     if (operation === 'DELETE' || subresource !== '' || !check || !object) return
-    // What is stored already may be marked, finalized and deleted even if today it would be refused.
+    // A stored object may be labelled, finalized and deleted even if its spec would be refused today.
     if (old && JSON.stringify(old.spec) === JSON.stringify(object.spec)) return
     const problems = check(object)
     if (problems.length > 0) throw invalid(type, object.metadata.name ?? '', problems)
   },
 }
 
-/** A 422 as kube-apiserver words it. */
+/** A 422 in kube-apiserver's words. */
 export function invalid(
   { kind, group }: { readonly kind: string; readonly group: string },
   name: string,
   problems: readonly Problem[],
 ): StatusError {
   const list = problems.map(({ field, message }) => `${field}: ${message}`)
-  const said = list.length === 1 ? list[0] : `[${list.join(', ')}]`
-  return new StatusError('Invalid', `${kind}.${group} "${name}" is invalid: ${said}`, {
+  const text = list.length === 1 ? list[0] : `[${list.join(', ')}]`
+  return new StatusError('Invalid', `${kind}.${group} "${name}" is invalid: ${text}`, {
     details: {
       name,
       group,

@@ -9,17 +9,17 @@ const labels = { 'app.kubernetes.io/name': 'sojourn', 'app.kubernetes.io/part-of
 const { group, plural, kind } = approval
 const promoter = `system:serviceaccount:${sojournNamespace}:sojourn-promoter`
 
-/** On our own server: an approval is given in one's own name. Administrators may do anything, this too. */
+/** On the embedded server: users create Approvals only in their own name. Administrators may name any approver. */
 export const approvalAdmission: AdmissionHook = {
   validate({ operation, type, subresource, object, user }) {
     if (operation !== 'CREATE' || subresource !== '' || type.group !== group || type.kind !== kind) return
     const { approver } = (object as Approval).spec
     if (approver === user.name || user.groups.includes('system:masters')) return
-    throw new StatusError('Forbidden', `spec.approver: must be ${user.name}, who gives it`)
+    throw new StatusError('Forbidden', `spec.approver: must be ${user.name}, the user who creates the Approval`)
   },
 }
 
-/** In somebody else's cluster the same, by a policy that the cluster itself enforces; and the role that people need to approve. */
+/** The same rule as an admission policy for real clusters, and the ClusterRole that approvers need. */
 export const approvalManifests: readonly KubeObject[] = [
   {
     apiVersion: 'admissionregistration.k8s.io/v1',
@@ -32,9 +32,10 @@ export const approvalManifests: readonly KubeObject[] = [
       },
       validations: [
         {
-          // The promoter records signed approvals in the names of those who signed.
+          // The promoter creates Approvals for signed requests, in the signers' names.
           expression: `object.spec.approver == request.userInfo.username || request.userInfo.username == '${promoter}' || (has(request.userInfo.groups) && 'system:masters' in request.userInfo.groups)`,
-          messageExpression: "'spec.approver: must be ' + request.userInfo.username + ', who gives it'",
+          messageExpression:
+            "'spec.approver: must be ' + request.userInfo.username + ', the user who creates the Approval'",
           reason: 'Forbidden',
         },
       ],

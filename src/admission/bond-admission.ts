@@ -9,31 +9,31 @@ import { StatusError } from '../kube/status-error.ts'
 import type { Informer } from '../runtime/cache/informer.ts'
 import type { Informers } from '../runtime/cache/informers.ts'
 import { bondAuthority, type Authorize } from './bond-authority.ts'
-import { denyRing } from './deny-ring.ts'
+import { denyCycle } from './deny-cycle.ts'
 
 /**
- * What Bonds mean for writes on the embedded server: Deny refuses a DELETE, that of another cluster by its mark; Cascade and Hold mark what goes with the
- * seed's finalizer.
+ * Enforces Bonds on the embedded server. Deny refuses the deletion of the dependency; Bonds of other clusters do so through the
+ * marks they set. Cascade and Hold make the deletion wait for the collector, by a finalizer.
  */
 export class BondAdmission {
   #bonds: Informer<Bond> | undefined
   #authorize: Authorize | undefined
 
-  /** Follows the Bonds; nothing is refused before it resolves. */
+  /** Watches the Bonds. Until this resolves nothing is refused: call it before the server listens. */
   follow(informers: Informers, client: Client, authorize?: Authorize): Promise<void> {
     this.#bonds = informers.open<Bond>(client, bond.type, { indexes: { dependency: guarded } })
     this.#authorize = authorize
     return this.#bonds.whenSynced()
   }
 
-  /** Whether the deletion of an object has to wait for those who need it, and who have its namespace's leave for that. */
+  /** Whether the deletion of an object waits for its dependents: a Bond says so, and the object's namespace permits it. */
   readonly cascades = (object: KubeObject, view: View): boolean =>
     this.#of(object.metadata.uid ?? '').some(
       ({ spec, metadata }) =>
         (spec.onDelete === 'Cascade' || spec.onDelete === 'Hold') && mayHoldUp(metadata.namespace, object, view),
     )
 
-  /** Whether others would follow an object by a Bond. */
+  /** Whether a Bond deletes dependents together with this object. */
   readonly isNeeded = ({ metadata }: KubeObject): boolean =>
     this.#of(metadata.uid ?? '').some(({ spec }) => spec.onDelete === 'Cascade')
 
@@ -54,7 +54,7 @@ export class BondAdmission {
     const elsewhere = refusedElsewhere(old)
     if (denying.length === 0 && elsewhere === undefined) return
     const isItself = elsewhere !== undefined || denying.some(({ status }) => status?.dependencyUid === uid)
-    const what = isItself ? 'is in use' : 'contains what is in use'
+    const what = isItself ? 'is in use' : 'contains an object in use'
     const bonds = [...(denying.length > 0 ? [namesOf(denying)] : []), ...(elsewhere === undefined ? [] : [elsewhere])]
     throw new StatusError('Conflict', `${groupResource(type)} "${name}" ${what} by Bond ${bonds.join(', ')}`, {
       details: { name, kind: type.plural, group: type.group },
@@ -63,11 +63,11 @@ export class BondAdmission {
 
   #validateBond({ object, old, type, name }: Review): void {
     if (!object || (old && JSON.stringify(old.spec) === JSON.stringify(object.spec))) return
-    const path = denyRing(object as unknown as Bond, this.#bonds?.list() ?? [])
+    const path = denyCycle(object as unknown as Bond, this.#bonds?.list() ?? [])
     if (path.length === 0) return
     throw new StatusError(
       'Invalid',
-      `${type.kind}.${type.group} "${name}" is invalid: spec: with it neither end could ever be deleted: ${path.join(' -> ')}`,
+      `${type.kind}.${type.group} "${name}" is invalid: spec: it would close a cycle in which no object could ever be deleted: ${path.join(' -> ')}`,
     )
   }
 

@@ -5,8 +5,8 @@ import { parseApiVersion, type KubeObject } from '../kube/object.ts'
 import { StatusError } from '../kube/status-error.ts'
 import { dependsOnAnnotation } from '../systems/collector/bonds/depends-on.ts'
 
-/** Something that somebody wants to have done in their stead. */
-export interface Wish {
+/** A write that the collector would do on behalf of a Bond's author. */
+export interface DelegatedWrite {
   readonly verb: 'delete' | 'update'
   readonly group: string
   readonly kind: string
@@ -15,12 +15,12 @@ export interface Wish {
   readonly name: string
 }
 
-/** Whether somebody may do that themselves; undefined when the kind is not served, so that nothing can come of it. */
-export type Authorize = (user: User, wish: Wish) => boolean | undefined
+/** Whether the user may do this write; undefined when the kind is not served, so that the collector cannot do it either. */
+export type Authorize = (user: User, write: DelegatedWrite) => boolean | undefined
 
 /**
- * Nobody may have the collector do what they may not do themselves: a Bond that lets its dependent follow needs the right to delete that one, and one
- * that holds something up in its own namespace the right to its finalizers. In another namespace its owner's grant decides.
+ * A Bond never grants its author extra rights: one with Cascade needs the right to delete the dependent, and one that delays the
+ * deletion of an object in its own namespace the right to update its finalizers. In another namespace that namespace's grant decides.
  */
 export function bondAuthority(review: Review, authorize: Authorize): void {
   const { type, object, old } = review
@@ -29,8 +29,8 @@ export function bondAuthority(review: Review, authorize: Authorize): void {
     if (!old || JSON.stringify(old.spec) !== JSON.stringify(object.spec)) checkBond(review, object, authorize)
     return
   }
-  const said = object.metadata.annotations?.[dependsOnAnnotation]
-  if (said === undefined || said === old?.metadata.annotations?.[dependsOnAnnotation] || !old) return
+  const dependsOn = object.metadata.annotations?.[dependsOnAnnotation]
+  if (dependsOn === undefined || dependsOn === old?.metadata.annotations?.[dependsOnAnnotation] || !old) return
   const { group, kind } = type
   check(
     review,
@@ -55,13 +55,13 @@ function checkBond(review: Review, { spec }: KubeObject, authorize: Authorize): 
   check(review, { verb: 'update', ...ofDependency, subresource: 'finalizers', namespace }, authorize)
 }
 
-function check({ type, name, user }: Review, wish: Wish, authorize: Authorize): void {
-  if (authorize(user, wish) !== false) return
-  const { verb, kind, subresource, namespace } = wish
-  const what = `${verb} ${kind}${subresource ? `/${subresource}` : ''} ${wish.name ? `"${wish.name}" ` : ''}in namespace "${namespace}"`
+function check({ type, name, user }: Review, write: DelegatedWrite, authorize: Authorize): void {
+  if (authorize(user, write) !== false) return
+  const { verb, kind, subresource, namespace } = write
+  const what = `${verb} ${kind}${subresource ? `/${subresource}` : ''} ${write.name ? `"${write.name}" ` : ''}in namespace "${namespace}"`
   throw new StatusError(
     'Forbidden',
-    `${type.plural}${type.group ? `.${type.group}` : ''} "${name}" is forbidden: it would be done in the name of ${JSON.stringify(user.name)}, who cannot ${what}`,
+    `${type.plural}${type.group ? `.${type.group}` : ''} "${name}" is forbidden: the collector would act on behalf of ${JSON.stringify(user.name)}, who cannot ${what}`,
     { details: { name, kind: type.plural, group: type.group } },
   )
 }

@@ -1,10 +1,10 @@
 import type { ApiServer } from '../apiserver/server.ts'
 import type { Authorize } from './bond-authority.ts'
 
-/** Answers from the embedded server's own roles. */
+/** Authorizes by the embedded server's own RBAC roles. */
 export function authorizer({ kinds, authorize }: Pick<ApiServer, 'kinds' | 'authorize'>): Authorize {
   return (user, { verb, group, kind, subresource, namespace, name }) => {
-    // As the collector finds it: however it is written.
+    // The collector resolves kinds without regard to case, so this must too.
     const ofGroup = [...kinds.all()].filter((served) => served.group === group)
     const type =
       ofGroup.find((served) => served.kind === kind) ??

@@ -25,8 +25,8 @@ export const recordedKinds: readonly Kind[] = [cleaner, conditionalTtl, pipeline
 export type MayDo = (user: User, access: Access) => boolean
 
 /**
- * Keeps the record of the creator true on the embedded server: a change of the spec records its author, and nobody else may
- * change the record, except users who may impersonate the recorded one. A cluster does the same by admission policies.
+ * Keeps the record of the creator true on the embedded server: a change of the spec records its author, and no other user
+ * may change the record, except one who may impersonate the recorded user. Real clusters do the same by admission policies.
  */
 export function creatorAdmission(mayDo: MayDo, isSojourn: (user: User) => boolean): AdmissionHook {
   return {

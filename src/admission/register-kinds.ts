@@ -6,7 +6,7 @@ import type { KubeObject, StoredObject } from '../kube/object.ts'
 import { deepEqual } from '../kube/patches/patch.ts'
 import { ignoring } from '../kube/status-error.ts'
 
-/** Makes sure that a server knows our kinds and has our namespace; writes only what differs. */
+/** Creates or updates Sojourn's CRDs and namespace on a server; writes only what differs. */
 export async function registerKinds(client: Client): Promise<void> {
   await Promise.all([ensureNamespace(client), ...allKinds.map(({ crd }) => ensureDefinition(client, crd))])
 }

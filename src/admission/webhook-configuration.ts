@@ -4,17 +4,17 @@ import type { KubeObject } from '../kube/object.ts'
 import { checks } from './admission.ts'
 import { validatePath } from './webhook.ts'
 
-/** What the webhook's configuration is called, and the Secret with the certificate that it trusts. */
+/** The name of the webhook configuration, and of the Secret with the certificate that it trusts. */
 export const webhookName = 'sojourn'
 export const certificateSecret = 'sojourn-webhook'
 
-/** The Secret with the certificate of the promoter, and the authority that Flux and builds are given to trust. */
+/** The Secret with the promoter's certificate, and the authority that Flux and CI have to trust. */
 export const promoterSecret = 'sojourn-promoter'
 
-/** The Service through which a cluster reaches the webhook. */
+/** The Service through which the API server reaches the webhook. */
 const webhookService = 'sojourn-cleaner'
 
-/** Which requests a cluster has to ask about: objects of ours whose schema cannot say all, when they are new or their spec changes. */
+/** The requests that the API server sends to the webhook: creates and spec changes of the kinds in `checks`. */
 export const webhookScope = {
   rules: [...Map.groupBy(checkedKinds(), ({ group, version }) => `${group}/${version}`).values()].map((kinds) => ({
     apiGroups: kinds.slice(0, 1).map(({ group }) => group),
@@ -29,8 +29,8 @@ export const webhookScope = {
 }
 
 /**
- * What tells a cluster to ask us before it stores objects of ours. While nobody answers they are stored all the same: the systems judge
- * what they find anyway. `caBundle` is filled in by the running program.
+ * The webhook configuration and its Secret. The webhook fails open: while it is unreachable, invalid objects are stored, and the
+ * controllers report them in conditions. The running webhook fills in `caBundle`.
  */
 export function webhookManifests(): readonly KubeObject[] {
   return [
@@ -62,7 +62,7 @@ export function webhookManifests(): readonly KubeObject[] {
   ]
 }
 
-/** Where a certificate is kept; filled by the running program, and left as it is when it is applied again. */
+/** A Secret for a certificate. It has no data, so that applying it again keeps the certificate that the running process wrote. */
 export function emptySecret(name: string): KubeObject {
   return { apiVersion: 'v1', kind: 'Secret', metadata: { name, namespace: sojournNamespace, labels }, type: 'Opaque' }
 }

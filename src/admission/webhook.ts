@@ -4,7 +4,7 @@ import type { StatusError } from '../kube/status-error.ts'
 import type { Route, RouteResponse } from '../runtime/http/route.ts'
 import { checks, invalid } from './admission.ts'
 
-/** What a cluster asks before it stores an object: the parts of an AdmissionReview that we read. */
+/** The fields of an AdmissionReview request that the webhook reads. */
 interface AdmissionRequest {
   readonly uid: string
   readonly operation?: string
@@ -15,10 +15,10 @@ interface AdmissionRequest {
 
 const apiVersion = 'admission.k8s.io/v1'
 
-/** Where a cluster asks whether an object of ours can work. */
+/** The path that the webhook configuration names. */
 export const validatePath = '/sojourn/v1alpha1/validate'
 
-/** An AdmissionReview, answered as the embedded server decides. The cluster calls it without a token. */
+/** Answers an AdmissionReview by the same checks as the embedded server. API servers call webhooks without a token. */
 export const validateRoute: Route = {
   method: 'POST',
   path: validatePath,
@@ -46,12 +46,12 @@ function answer(body: string): RouteResponse {
   }
 }
 
-/** Why an object of ours cannot work; undefined when it can, or is none of ours. */
+/** Why an object is refused; undefined when it is valid, or not one of Sojourn's kinds. */
 function refusalOf({ operation, subResource = '', object, oldObject }: AdmissionRequest): StatusError | undefined {
   if (operation === 'DELETE' || subResource !== '' || !object) return undefined
   const { group } = parseApiVersion(object.apiVersion)
   const check = checks[`${object.kind}.${group}`]
-  // What is stored already may be marked, finalized and deleted even if today it would be refused.
+  // A stored object may be labelled, finalized and deleted even if its spec would be refused today.
   if (!check || (oldObject && JSON.stringify(oldObject.spec) === JSON.stringify(object.spec))) return undefined
   const problems = check(object)
   return problems.length > 0 ? invalid({ kind: object.kind, group }, object.metadata.name ?? '', problems) : undefined

@@ -46,10 +46,15 @@ async function warned(name: string, propagationPolicy: string): Promise<string |
 
 describe('a deletion while no collector runs', () => {
   it.each([
-    ['of an owner', 'owner', 'Background', 'what it owns stays until one does'],
-    ['of an owner in the foreground', 'owner', 'Foreground', 'it stays, being deleted, until one does'],
-    ['of what owns nothing in the foreground', 'lone', 'Foreground', 'it stays, being deleted, until one does'],
-    ['of an owner that leaves its dependents', 'owner', 'Orphan', 'its dependents keep it as an owner until one does'],
+    ['of an owner', 'owner', 'Background', 'its dependents are not deleted until you start one'],
+    ['of an owner in the foreground', 'owner', 'Foreground', 'is not deleted until you start one'],
+    ['of an object without dependents in the foreground', 'lone', 'Foreground', 'is not deleted until you start one'],
+    [
+      'of an owner with the policy Orphan',
+      'owner',
+      'Orphan',
+      'its dependents keep their owner reference until you start one',
+    ],
   ])('%s is answered with a warning', async (_, name, policy, text) => {
     expect(await warned(name, policy)).toContain('no collector is running: ')
     expect(await warned(name, policy)).toContain(text)
@@ -66,7 +71,7 @@ describe('a deletion while no collector runs', () => {
     ['sojourn-system', 'sojourn-cleaner', 0, true],
     ['sojourn-system', 'sojourn-collector', -20_000, true],
     ['team', 'sojourn-collector', 0, true],
-  ])('is seen by the Lease %s/%s, renewed %i ms from now: warned %s', async (namespace, name, ms, isWarned) => {
+  ])('with the Lease %s/%s renewed %i ms from now: warned %s', async (namespace, name, ms, isWarned) => {
     await hold(namespace, name, renewedAt(ms))
     expect((await warned('owner', 'Foreground')) !== undefined).toBe(isWarned)
   })

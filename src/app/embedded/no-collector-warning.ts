@@ -5,8 +5,8 @@ import { isLeaseHeld, type LeaseObject } from '../../departures/drain/drain.ts'
 import type { Clock } from '../../runtime/time/clock.ts'
 
 /**
- * For a server whose process collects nothing: warns whoever deletes what a collector would have to look after, while none runs elsewhere. The deletion
- * stands; a collector that comes later goes on from there.
+ * For a `sojourn up` without the collector: warns users whose deletion needs a collector while none runs elsewhere, as its Lease
+ * would show. The deletion is accepted; a collector that starts later completes it.
  */
 export function noCollectorWarning(store: Pick<Store, 'owners' | 'scan'>, clock: Clock): AdmissionHook {
   const isCollecting = () =>
@@ -17,23 +17,23 @@ export function noCollectorWarning(store: Pick<Store, 'owners' | 'scan'>, clock:
   return {
     validate({ operation, old, propagation, subresource }) {
       if (operation !== 'DELETE' || subresource !== '' || !old) return
-      const waits = waitFor(propagation, store.owners.dependentsOf(old.metadata.uid ?? '', 1).length > 0)
-      if (waits && !isCollecting())
-        return [`no collector is running: ${waits} until one does (sojourn run --only collector)`]
+      const pending = pendingWork(propagation, store.owners.dependentsOf(old.metadata.uid ?? '', 1).length > 0)
+      if (pending && !isCollecting())
+        return [`no collector is running: ${pending} until you start one (sojourn run --only collector)`]
     },
   }
 }
 
-/** What will not happen by itself. */
-function waitFor(propagation: Review['propagation'], hasDependents: boolean): string | undefined {
-  if (propagation === 'Foreground') return 'it stays, being deleted,'
-  if (propagation === 'Orphan') return 'it stays, being deleted, and its dependents keep it as an owner'
-  return hasDependents ? 'what it owns stays' : undefined
+/** What a deletion leaves to the collector; undefined when the server completes it alone. */
+function pendingWork(propagation: Review['propagation'], hasDependents: boolean): string | undefined {
+  if (propagation === 'Foreground') return 'the object keeps its deletionTimestamp and is not deleted'
+  if (propagation === 'Orphan') return 'the object is not deleted and its dependents keep their owner reference'
+  return hasDependents ? 'its dependents are not deleted' : undefined
 }
 
 const maxLeases = 1000
 
-/** One of ours is named after the roles that share it, or after none when it is all of them. */
+/** A Lease of Sojourn is named `sojourn-` and its roles, or `sojourn` for all roles; Kubernetes' collector has its own Lease. */
 function isCollectors({ metadata: { name, namespace } }: LeaseObject): boolean {
   if (namespace !== sojournNamespace) return name === 'kube-controller-manager'
   return name === 'sojourn' || (name.startsWith('sojourn-') && name.split('-').includes('collector'))

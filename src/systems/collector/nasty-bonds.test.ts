@@ -100,7 +100,9 @@ describe('Bonds, nasty cases', () => {
     await here.bind('user', 'b', 'Hold')
     await here.world.pass(5000)
     const attempt = here.world.client.deleteObject(namespaces, { name: 'team' })
-    await expect(attempt).rejects.toThrow('namespaces "team" contains what is in use by Bond team/user-a, team/user-b')
+    await expect(attempt).rejects.toThrow(
+      'namespaces "team" contains an object in use by Bond team/user-a, team/user-b',
+    )
     await here.remove('user')
     await here.world.client.deleteObject(namespaces, { name: 'team' })
   })
@@ -246,7 +248,7 @@ describe('Bonds, nasty cases', () => {
         metadata: { name: 'b', namespace: 'team' },
         spec: { dependent: { ...end, name: 'app' }, dependency: { ...end, name: 'database' }, onDelete: 'Cascade' },
       })
-      await expect(attempt).rejects.toThrow(`in the name of "jo", who cannot delete ${kind} "app" in namespace "team"`)
+      await expect(attempt).rejects.toThrow(`on behalf of "jo", who cannot delete ${kind} "app" in namespace "team"`)
     },
   )
 

@@ -1,8 +1,11 @@
 import type { Bond } from '../apis/bond.ts'
 import { parseApiVersion } from '../kube/object.ts'
 
-/** The objects, from its dependent round to it again, that a Bond would close a ring of refusals with; empty when it would not. */
-export function denyRing(added: Bond, others: readonly Bond[]): readonly string[] {
+/**
+ * The cycle of Deny Bonds that this Bond would close, as the objects on it from the dependent back to the dependent; empty when there is
+ * none. In such a cycle no object could ever be deleted.
+ */
+export function denyCycle(added: Bond, others: readonly Bond[]): readonly string[] {
   const refusing = [...others.filter((other) => !isSame(other, added)), added].filter(isRefusal)
   const start = dependentOf(added)
   if (!isRefusal(added)) return []
