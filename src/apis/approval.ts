@@ -5,20 +5,24 @@ import { object, oneOf, optional, string, type Static } from './schema.ts'
 const spec = object(
   {
     pipeline: string({ minLength: 1, maxLength: 253, description: 'Name of the Pipeline, in the same namespace.' }),
-    environment: string({ minLength: 1, maxLength: 63, description: 'The environment that waits for approval.' }),
+    environment: string({
+      minLength: 1,
+      maxLength: 63,
+      description: 'Environment of the Pipeline that the promotion goes to.',
+    }),
     promotionId: string({
       pattern: '^[0-9a-f]{16}$',
       maxLength: 16,
-      description: 'The promotion it approves, as in `status.environments.<env>.waitingApproval.promotionId`.',
+      description: 'ID of the promotion, from `status.environments.<env>.waitingApproval.promotionId` of the Pipeline.',
     }),
-    revision: optional(string({ maxLength: 1024, description: 'The revision, for information only.' })),
+    revision: optional(string({ maxLength: 1024, description: 'Revision of the promotion, for information only.' })),
     decision: oneOf(['Approve', 'Reject'], { description: 'Whether the promotion may go ahead.' }),
     approver: string({
       minLength: 1,
       maxLength: 256,
-      description: 'The user who creates the Approval; admission refuses any other name.',
+      description: 'User name of the creator; admission rejects any other name.',
     }),
-    comment: optional(string({ maxLength: 256, description: 'Why, for information only.' })),
+    comment: optional(string({ maxLength: 256, description: 'Reason for the decision, for information only.' })),
   },
   {
     'x-kubernetes-validations': [
@@ -28,9 +32,9 @@ const spec = object(
 )
 
 const status = object({
-  state: oneOf(['Counted', 'Ignored'], { description: 'Whether the promoter counts it.' }),
-  reason: string({ description: 'Why, in one word.' }),
-  message: optional(string({ description: 'Why, as a sentence.' })),
+  state: oneOf(['Counted', 'Ignored'], { description: 'Whether the promoter counts the Approval.' }),
+  reason: string({ description: 'Why it is counted or ignored, as one CamelCase word.' }),
+  message: optional(string({ description: 'Why it is counted or ignored, as a sentence.' })),
 })
 
 /** A user's decision on one promotion. RBAC controls who may create it, and the audit log shows who did. */

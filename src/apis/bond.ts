@@ -17,28 +17,32 @@ const spec = object({
   serviceAccountName,
   dependent: object(
     {
-      apiVersion: string({ minLength: 1 }),
-      kind: string({ minLength: 1 }),
-      name: optional(string({ minLength: 1 })),
+      apiVersion: string({ minLength: 1, description: 'API group and version of the dependent, such as apps/v1.' }),
+      kind: string({ minLength: 1, description: 'Kind of the dependent, such as Deployment.' }),
+      name: optional(string({ minLength: 1, description: 'Name of the dependent. Set either name or selector.' })),
       selector: optional(
-        labelSelector({ description: 'All objects of the kind with these labels, instead of one by name.' }),
+        labelSelector({ description: 'Selects several dependents of the kind by label, instead of one by name.' }),
       ),
     },
-    { description: 'What needs something, in this Bond’s own namespace (or cluster-scoped).' },
+    { description: 'The objects that need the dependency: in the namespace of the Bond, or cluster-scoped.' },
   ),
   dependency: object(
     {
-      cluster: optional(string({ description: 'The cluster it is in; absent for this one.' })),
-      apiVersion: string({ minLength: 1 }),
-      kind: string({ minLength: 1 }),
-      namespace: optional(string({ description: 'Defaults to this Bond’s namespace for namespaced kinds.' })),
-      name: string({ minLength: 1 }),
+      cluster: optional(
+        string({ description: 'GitopsCluster of the dependency, as namespace.name. Default: the local cluster.' }),
+      ),
+      apiVersion: string({ minLength: 1, description: 'API group and version of the dependency, such as v1.' }),
+      kind: string({ minLength: 1, description: 'Kind of the dependency, such as PersistentVolumeClaim.' }),
+      namespace: optional(string({ description: 'Namespace of the dependency. Default: the namespace of the Bond.' })),
+      name: string({ minLength: 1, description: 'Name of the dependency.' }),
       uid: optional(
-        string({ description: 'Only this very object; without it, the first one found is pinned in the status.' }),
+        string({
+          description: 'UID of the dependency. Default: the first object found; its UID is stored in the status.',
+        }),
       ),
     },
     {
-      description: 'What is needed. It cannot be changed: the uid that was pinned is of this one.',
+      description: 'The object that the dependents need. Immutable, because the status stores its UID.',
       'x-kubernetes-validations': [
         { rule: 'self == oldSelf', message: 'cannot be changed: make another Bond, then delete this one' },
       ],
@@ -47,30 +51,41 @@ const spec = object({
   onDelete: oneOf(['Cascade', 'Orphan', 'Hold', 'Deny'], {
     default: 'Cascade',
     description:
-      'When the dependency goes: take the dependent along, let it stay, make the dependency wait for it, or refuse.',
+      'What happens when the dependency is deleted. Cascade: the dependents are deleted too. Orphan: they stay. Hold: the deletion waits until the dependents are gone. Deny: the deletion is rejected.',
   }),
-  reason: optional(string({ maxLength: 1024, description: 'Shown to whom it stops.' })),
+  reason: optional(string({ maxLength: 1024, description: 'Shown to users whose deletion is rejected or held.' })),
 })
 
 const status = object({
-  phase: optional(oneOf(['Pending', 'Active', 'Broken', 'Released'])),
-  dependencyUid: optional(string({ description: 'The pinned dependency.' })),
-  dependencyNamespace: optional(string({ description: 'The namespace it is in, or is; absent for what has none.' })),
-  dependencyCluster: optional(
-    string({ description: 'The id of the cluster it is in, where that is another: the uid of kube-system there.' }),
+  phase: optional(
+    oneOf(['Pending', 'Active', 'Broken', 'Released'], {
+      description:
+        'Pending: not in force yet; the Ready condition says why. Active: in force. Broken: the dependency is gone and the dependents are being deleted. Released: no longer in force.',
+    }),
   ),
-  dependents: optional(integer({ minimum: 0, description: 'How many objects it binds.' })),
-  dependentUids: optional(list(string())),
+  dependencyUid: optional(string({ description: 'UID of the dependency that was found.' })),
+  dependencyNamespace: optional(
+    string({
+      description:
+        'Namespace of the dependency, or its name if it is a Namespace; absent for other cluster-scoped kinds.',
+    }),
+  ),
+  dependencyCluster: optional(
+    string({ description: 'ID of the remote cluster of the dependency: the UID of its kube-system namespace.' }),
+  ),
+  dependents: optional(integer({ minimum: 0, description: 'Number of dependents found.' })),
+  dependentUids: optional(list(string(), { description: 'UIDs of the dependents found.' })),
   conditions: optional(conditions()),
 })
 
-/** This object needs that one, across namespaces and clusters. */
+/** Declares that objects need another one, across namespaces and clusters. */
 export const bond = defineKind({
   ...sojournGroup,
   kind: 'Bond',
   plural: 'bonds',
   scope: 'Namespaced',
-  description: 'This object needs that one, across namespaces and clusters: cascade, hold or deny.',
+  description:
+    'Declares that objects need another one, in any namespace or cluster, and what happens when it is deleted.',
   categories: ['sojourn'],
   spec,
   status,
@@ -87,17 +102,20 @@ export const bond = defineKind({
 export type Bond = ObjectOf<typeof bond>
 export type BondSpec = Static<typeof spec>
 
-/** Put on what a Bond needs, so that it waits for those who need it. */
+/** Finalizer on the dependency of a Hold Bond: its deletion waits for the dependents. */
 export const holdFinalizer = 'sojourn.dev/cascade-deletion'
-/** The seed's own word for it, which the embedded server sets on DELETE. */
+/** Krake's name for the same finalizer, which the embedded server adds on DELETE. */
 export const seedFinalizer = 'cascade_deletion'
-/** Put on a Bond, so that it protects until what needs something is really gone. */
+/** Finalizer on a Bond: it protects its dependency until the dependents are gone. */
 export const bondFinalizer = 'sojourn.dev/bond'
-/** On a namespace (or a cluster-scoped object): the Bonds of which namespaces, or `CLUSTER/NAMESPACE` of other clusters, may hold up deletions here. */
+/**
+ * On a namespace or a cluster-scoped object: the namespaces (`CLUSTER/NAMESPACE` for other clusters) whose Bonds may hold
+ * or deny deletions here, separated by commas.
+ */
 export const grantAnnotation = 'sojourn.dev/allow-bonds-from'
-/** On what a Bond refuses to let go, and on its namespace: an admission policy refuses the DELETE. */
+/** On the dependency of a Deny Bond and on its namespace: an admission policy rejects their DELETE. */
 export const inUseLabel = 'sojourn.dev/in-use'
-/** Which Bonds say so, for the one who is refused. */
+/** The Bonds that deny the deletion, for the rejection message. */
 export const inUseAnnotation = 'sojourn.dev/in-use-by'
-/** The policy by which a cluster refuses the deletion of what is in use. */
+/** Name of the ValidatingAdmissionPolicy that rejects the deletion of objects in use. */
 export const inUsePolicy = 'sojourn-in-use'

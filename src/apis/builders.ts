@@ -3,7 +3,7 @@ import type { Type } from 'typebox'
 type Options = Readonly<Record<string, unknown>>
 type Fields = Readonly<Record<string, object>>
 
-/** Schemas that a field may do without. */
+/** Schemas of optional fields; `object` leaves their names out of `required`. */
 const optionals = new WeakSet<object>()
 
 const plain =
@@ -16,7 +16,7 @@ function object(properties: Fields, options: Options = {}): object {
   return {
     type: 'object',
     ...(required.length > 0 ? { required } : {}),
-    // A server leaves out what is empty: written all the same, it would look changed at every start.
+    // The API server drops an empty `properties`: written, the CRD would look changed at every start.
     ...(names.length > 0 ? { properties } : {}),
     ...options,
   }

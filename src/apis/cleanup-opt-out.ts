@@ -4,18 +4,20 @@ import { boolean, conditions, labelSelector, object, optional, string, time, typ
 
 const resource = object(
   {
-    provider: optional(string({ description: 'kubernetes or aws. Defaults to kubernetes.' })),
-    cluster: optional(string()),
-    account: optional(string()),
-    region: optional(string()),
-    apiVersion: optional(string()),
-    kind: string({ minLength: 1 }),
-    namespace: optional(string()),
-    name: optional(string()),
-    uid: optional(string()),
-    id: optional(string({ description: 'The id of a cloud resource.' })),
+    provider: optional(string({ description: 'kubernetes or aws. Default: kubernetes.' })),
+    cluster: optional(
+      string({ description: 'GitopsCluster of the object, as namespace.name. Default: the local cluster.' }),
+    ),
+    account: optional(string({ description: 'ProviderAccount of the cloud resource.' })),
+    region: optional(string({ description: 'Region of the cloud resource.' })),
+    apiVersion: optional(string({ description: 'API group and version of the object, such as apps/v1.' })),
+    kind: string({ minLength: 1, description: 'Kind of the object, or type of the cloud resource.' }),
+    namespace: optional(string({ description: 'Namespace of the object.' })),
+    name: optional(string({ description: 'Name of the resource.' })),
+    uid: optional(string({ description: 'UID of the object, to protect this one but not a successor of its name.' })),
+    id: optional(string({ description: 'ID of the cloud resource.' })),
   },
-  { description: 'The one resource that is spared.' },
+  { description: 'One resource to protect. Set either resource or selector.' },
 )
 
 const spec = object({
@@ -23,32 +25,32 @@ const spec = object({
   selector: optional(
     object(
       {
-        apiVersion: optional(string()),
-        kind: string({ minLength: 1 }),
-        namespace: optional(string()),
-        labels: labelSelector(),
+        apiVersion: optional(string({ description: 'API group and version of the objects, such as apps/v1.' })),
+        kind: string({ minLength: 1, description: 'Kind of the objects.' }),
+        namespace: optional(string({ description: 'Namespace of the objects. Default: all namespaces.' })),
+        labels: labelSelector({ description: 'Selects the objects by label.' }),
       },
-      { description: 'All resources of a kind with these labels are spared.' },
+      { description: 'Protects all objects of a kind with these labels.' },
     ),
   ),
-  reason: optional(string({ maxLength: 1024 })),
-  requestedBy: optional(string({ maxLength: 256 })),
-  expiresAt: optional(time({ description: 'When it ends by itself; never when absent.' })),
+  reason: optional(string({ maxLength: 1024, description: 'Why the resources must be kept.' })),
+  requestedBy: optional(string({ maxLength: 256, description: 'Who requested the opt-out.' })),
+  expiresAt: optional(time({ description: 'When the opt-out expires. Default: never.' })),
 })
 
 const status = object({
-  since: optional(time()),
-  mirrored: optional(boolean({ description: 'Whether the resource itself carries the mark too.' })),
+  since: optional(time({ description: 'When the opt-out took effect.' })),
+  mirrored: optional(boolean({ description: 'Whether the keep mark was also set on the resource itself.' })),
   conditions: optional(conditions()),
 })
 
-/** Spares a resource, for every system, until it is revoked. */
+/** Protects resources from deletion by every system until it is deleted or expires. */
 export const cleanupOptOut = defineKind({
   ...sojournGroup,
   kind: 'CleanupOptOut',
   plural: 'cleanupoptouts',
   scope: 'Cluster',
-  description: 'This resource, or these, must stay: no system of ours may delete them.',
+  description: 'Protects resources: no system of Sojourn deletes them.',
   shortNames: ['optout'],
   categories: ['sojourn'],
   spec,

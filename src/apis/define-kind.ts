@@ -1,5 +1,4 @@
 import type { KubeObject, ResourceType, StoredObject } from '../kube/object.ts'
-import { withFieldDescriptions, type JsonSchema } from './field-descriptions.ts'
 import type { Static, TSchema } from './schema.ts'
 
 /** A column of `kubectl get`. */
@@ -12,14 +11,14 @@ export interface PrinterColumn {
   readonly priority?: number
 }
 
-/** Everything there is to say about a kind of ours, said once. */
+/** A kind of ours: the source of its TypeScript type, CRD, documentation and registration. */
 export interface KindDefinition<Spec extends TSchema = TSchema, StatusSchema extends TSchema = TSchema> {
   readonly group: string
   readonly version: string
   readonly kind: string
   readonly plural: string
   readonly scope: 'Namespaced' | 'Cluster'
-  /** What an object of this kind says, in one sentence. */
+  /** What an object of this kind does, in one sentence; `kubectl explain` shows it. */
   readonly description: string
   readonly spec: Spec
   readonly status: StatusSchema
@@ -30,7 +29,7 @@ export interface KindDefinition<Spec extends TSchema = TSchema, StatusSchema ext
   readonly specOptional?: boolean
 }
 
-/** A definition together with what follows from it. */
+/** A definition and what is derived from it. */
 export interface Kind<Spec extends TSchema = TSchema, StatusSchema extends TSchema = TSchema> extends KindDefinition<
   Spec,
   StatusSchema
@@ -47,7 +46,7 @@ export type ObjectOf<K> =
     ? StoredObject & { readonly spec: Static<Spec>; readonly status?: Static<StatusSchema> }
     : never
 
-/** The one place a kind of ours is described: type, CRD, docs and registration follow. */
+/** Derives the resource type and the CustomResourceDefinition from a definition. */
 export function defineKind<Spec extends TSchema, StatusSchema extends TSchema>(
   definition: KindDefinition<Spec, StatusSchema>,
 ): Kind<Spec, StatusSchema> {
@@ -85,18 +84,19 @@ function customResourceDefinition(definition: KindDefinition): KubeObject {
           subresources: { status: {} },
           ...(columns ? { additionalPrinterColumns: columns } : {}),
           schema: {
-            openAPIV3Schema: withFieldDescriptions({
+            openAPIV3Schema: {
               type: 'object',
               description,
               properties: {
-                apiVersion: { type: 'string' },
-                kind: { type: 'string' },
+                apiVersion: { type: 'string', description: `API group and version: ${group}/${version}.` },
+                kind: { type: 'string', description: `Kind of the object: ${kind}.` },
+                // kube-apiserver refuses a definition that describes the metadata itself.
                 metadata: { type: 'object' },
-                spec: plain(spec),
-                status: plain(status),
+                spec: { description: `Desired state of the ${kind}.`, ...plain(spec) },
+                status: { description: `Observed state of the ${kind}. Only Sojourn writes it.`, ...plain(status) },
               },
               ...(specOptional ? {} : { required: ['spec'] }),
-            } as JsonSchema),
+            },
           },
         },
       ],
@@ -104,11 +104,11 @@ function customResourceDefinition(definition: KindDefinition): KubeObject {
   }
 }
 
-/** A schema as plain JSON: TypeBox's hidden marks and an empty `required` do not belong in a manifest. */
-function plain(schema: TSchema): unknown {
+/** A schema as plain JSON. The API server drops an empty `required`, so a manifest with one would always look changed. */
+function plain(schema: TSchema): object {
   return JSON.parse(
     JSON.stringify(schema, (key, value: unknown) =>
       key === 'required' && Array.isArray(value) && value.length === 0 ? undefined : value,
     ),
-  )
+  ) as object
 }

@@ -13,61 +13,81 @@ import {
   type Static,
 } from './schema.ts'
 
-const spec = object({
-  object: object(
-    {
-      cluster: optional(string({ description: 'The cluster it was in; absent for the one this record is in.' })),
-      apiVersion: string(),
-      kind: string(),
-      namespace: optional(string()),
-      name: string(),
-      uid: string(),
-      resourceVersion: string(),
-    },
-    { description: 'What left.' },
-  ),
-  because: string({ description: 'Why, in the deciding system’s own word.' }),
-  by: object(
-    {
-      system: oneOf(['cleaner', 'collector', 'janitor', 'promoter', 'activator', 'user']),
-      object: optional(objectReference({ description: 'The object whose rule decided it.' })),
-    },
-    { description: 'Who decided it.' },
-  ),
-  recordedAt: time({ description: 'When the record was written: before the delete.' }),
-  propagation: optional(oneOf(['Background', 'Foreground', 'Orphan'])),
-  manifest: optional(freeObject({ description: 'The object as it was, for a restore. Secret data is left out.' })),
-  takes: optional(integer({ minimum: 0, description: 'How many dependents left with it.' })),
-  pages: optional(
-    integer({ minimum: 0, description: 'How many further records hold the manifests of those dependents.' }),
-  ),
-  page: optional(
-    object(
+const spec = object(
+  {
+    object: object(
       {
-        of: string({ description: 'The record this is a page of.' }),
-        number: integer({ minimum: 1 }),
-        manifests: string({ description: 'Manifests of dependents, owners first: one JSON per line, gzip, base64.' }),
+        cluster: optional(
+          string({ description: 'GitopsCluster of the object, as namespace.name; absent for the local cluster.' }),
+        ),
+        apiVersion: string({ description: 'API group and version of the object.' }),
+        kind: string({ description: 'Kind of the object.' }),
+        namespace: optional(string({ description: 'Namespace of the object; absent for cluster-scoped kinds.' })),
+        name: string({ description: 'Name of the object.' }),
+        uid: string({ description: 'UID of the object.' }),
+        resourceVersion: string({ description: 'Resource version of the object when the record was written.' }),
       },
-      { description: 'Set on a page only.' },
+      { description: 'The deleted object.' },
     ),
-  ),
-})
+    because: string({ description: 'Why the object was deleted, as a machine-readable word of the deciding system.' }),
+    by: object(
+      {
+        system: oneOf(['cleaner', 'collector', 'janitor', 'promoter', 'activator', 'user'], {
+          description: 'System that decided the deletion, or user for a request of a user.',
+        }),
+        object: optional(
+          objectReference({ description: 'Object whose rules the system followed, such as a Cleaner.' }),
+        ),
+      },
+      { description: 'What decided the deletion.' },
+    ),
+    recordedAt: time({ description: 'When the record was written, which is before the object is deleted.' }),
+    propagation: optional(
+      oneOf(['Background', 'Foreground', 'Orphan'], { description: 'Propagation policy of the deletion.' }),
+    ),
+    manifest: optional(
+      freeObject({ description: 'The object before its deletion, for a restore. Without the data of Secrets.' }),
+    ),
+    takes: optional(integer({ minimum: 0, description: 'Number of dependents deleted with the object.' })),
+    pages: optional(
+      integer({ minimum: 0, description: 'Number of further Departures that hold the manifests of those dependents.' }),
+    ),
+    page: optional(
+      object(
+        {
+          of: string({ description: 'Name of the Departure that this page belongs to.' }),
+          number: integer({ minimum: 1, description: 'Number of this page, from 1.' }),
+          manifests: string({
+            description: 'Manifests of dependents, owners first: one JSON document per line, gzip, base64.',
+          }),
+        },
+        { description: 'Set only if this Departure is a page with manifests of dependents.' },
+      ),
+    ),
+  },
+  { description: 'The deletion, as recorded before it was requested.' },
+)
 
 const status = object({
-  phase: optional(oneOf(['Recorded', 'Leaving', 'Gone', 'Abandoned', 'Restored'])),
-  goneAt: optional(time()),
-  restoredAt: optional(time()),
-  message: optional(string()),
-  waitingFor: optional(list(string(), { description: 'Finalizers that hold it.' })),
+  phase: optional(
+    oneOf(['Recorded', 'Leaving', 'Gone', 'Abandoned', 'Restored'], {
+      description:
+        'Recorded: the deletion is about to be requested. Leaving: the object waits for its finalizers. Gone: it no longer exists. Abandoned: it was not deleted. Restored: it was created again from this record.',
+    }),
+  ),
+  goneAt: optional(time({ description: 'When the object was found to be gone.' })),
+  restoredAt: optional(time({ description: 'When the object was restored.' })),
+  message: optional(string({ description: 'Explanation of the phase.' })),
+  waitingFor: optional(list(string(), { description: 'Finalizers that delay the deletion.' })),
 })
 
-/** The record of one object that left, written before it was let go. */
+/** The record of one deleted object, written before its deletion is requested. */
 export const departure = defineKind({
   ...sojournGroup,
   kind: 'Departure',
   plural: 'departures',
   scope: 'Namespaced',
-  description: 'What left, when, why, by whose rule, and its manifest for a restore.',
+  description: 'Records a deleted object: what, when, why, on whose behalf, and its manifest for a restore.',
   categories: ['sojourn'],
   spec,
   status,

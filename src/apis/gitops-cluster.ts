@@ -2,7 +2,9 @@ import { defineKind } from './define-kind.ts'
 import { conditions, integer, object, optional, string } from './schema.ts'
 
 const secretName = (description: string) =>
-  optional(object({ name: string({ minLength: 1, maxLength: 253, description: 'Its name.' }) }, { description }))
+  optional(
+    object({ name: string({ minLength: 1, maxLength: 253, description: 'Name of the object.' }) }, { description }),
+  )
 
 /** Another cluster that pipelines and policies may refer to, and the Secret with its credentials. */
 export const gitopsCluster = defineKind({
@@ -11,14 +13,18 @@ export const gitopsCluster = defineKind({
   kind: 'GitopsCluster',
   plural: 'gitopsclusters',
   scope: 'Namespaced',
-  description: 'Another cluster, and the Secret with its kubeconfig.',
+  description: 'Registers a remote cluster and the Secret with its kubeconfig.',
   spec: object({
     secretRef: secretName('Secret in this namespace with the kubeconfig under `kubeconfig`, `value` or `value.yaml`.'),
-    capiClusterRef: secretName('Cluster API cluster whose Secret `<name>-kubeconfig` is used; wins over secretRef.'),
+    capiClusterRef: secretName(
+      'Cluster API cluster whose Secret `<name>-kubeconfig` is used; takes precedence over secretRef.',
+    ),
   }),
   status: object({
     conditions: optional(conditions()),
-    observedGeneration: optional(integer({ description: 'The generation the conditions are about.' })),
+    observedGeneration: optional(
+      integer({ description: 'metadata.generation that the conditions were computed from.' }),
+    ),
   }),
   columns: [
     { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },

@@ -3,47 +3,70 @@ import { sojournGroup } from './group.ts'
 import { boolean, conditions, integer, list, mapOf, object, oneOf, optional, string, type Static } from './schema.ts'
 
 const secret = (description: string) =>
-  optional(object({ name: string({ minLength: 1 }), key: optional(string()) }, { description }))
+  optional(
+    object(
+      {
+        name: string({ minLength: 1, description: 'Name of the Secret.' }),
+        key: optional(string({ description: 'Key in the Secret, instead of the default.' })),
+      },
+      { description },
+    ),
+  )
 
-const smtp = object({
-  host: string({ minLength: 1 }),
-  port: optional(integer({ minimum: 1, maximum: 65535, description: 'Defaults to 587.' })),
-  secure: optional(boolean({ description: 'TLS from the first byte. Defaults to false: STARTTLS where offered.' })),
-  requireTls: optional(boolean({ description: 'Refuse to send in clear. Defaults to false.' })),
-  from: string({ minLength: 3 }),
-  to: optional(list(string(), { description: 'Instead of the owner.' })),
-  cc: optional(list(string())),
-  secretRef: secret('Secret in our own namespace with `username` and `password`.'),
-})
+const smtp = object(
+  {
+    host: string({ minLength: 1, description: 'Host name of the mail server.' }),
+    port: optional(integer({ minimum: 1, maximum: 65535, description: 'Port of the mail server. Default: 587.' })),
+    secure: optional(
+      boolean({ description: 'Whether to connect with TLS. Default: false, STARTTLS if the server offers it.' }),
+    ),
+    requireTls: optional(boolean({ description: 'Whether to refuse to send without TLS. Default: false.' })),
+    from: string({ minLength: 3, description: 'Sender address.' }),
+    to: optional(list(string(), { description: 'Recipients, instead of the owner.' })),
+    cc: optional(list(string(), { description: 'Recipients of a copy of each message.' })),
+    secretRef: secret('Secret in the namespace of Sojourn with `username` and `password`.'),
+  },
+  { description: 'Settings of the type smtp.' },
+)
 
 const spec = object({
-  type: oneOf(['smtp', 'slack', 'webhook', 'event']),
+  type: oneOf(['smtp', 'slack', 'webhook', 'event'], {
+    description: 'How notices are sent; event creates Kubernetes Events on the resources.',
+  }),
   smtp: optional(smtp),
   slack: optional(
-    object({
-      url: optional(string({ description: 'The incoming webhook; better kept in a Secret.' })),
-      secretRef: secret('Secret in our own namespace with the webhook under `url`.'),
-      users: optional(mapOf(string(), { description: 'Which Slack member id stands for which owner address.' })),
-    }),
+    object(
+      {
+        url: optional(string({ description: 'URL of the incoming webhook. It is a credential: prefer secretRef.' })),
+        secretRef: secret('Secret in the namespace of Sojourn with the incoming webhook under `url`.'),
+        users: optional(mapOf(string(), { description: 'Slack member IDs by owner address.' })),
+      },
+      { description: 'Settings of the type slack.' },
+    ),
   ),
   webhook: optional(
-    object({
-      url: string({ minLength: 1 }),
-      format: optional(oneOf(['json', 'cloudevents'], { description: 'Defaults to cloudevents.' })),
-      secretRef: secret('Secret in our own namespace with the signing key under `key`.'),
-    }),
+    object(
+      {
+        url: string({ minLength: 1, description: 'URL that notices are posted to.' }),
+        format: optional(
+          oneOf(['json', 'cloudevents'], { description: 'Format of the request body. Default: cloudevents.' }),
+        ),
+        secretRef: secret('Secret in the namespace of Sojourn with the signing key under `key`.'),
+      },
+      { description: 'Settings of the type webhook.' },
+    ),
   ),
 })
 
 const status = object({ conditions: optional(conditions()) })
 
-/** A way to reach people: mail, Slack, a webhook, or Events on the objects themselves. */
+/** A way to notify owners: mail, Slack, a webhook, or Events on the objects themselves. */
 export const notificationChannel = defineKind({
   ...sojournGroup,
   kind: 'NotificationChannel',
   plural: 'notificationchannels',
   scope: 'Cluster',
-  description: 'How owners are told: smtp, slack, webhook or Kubernetes Events.',
+  description: 'Defines how owners are notified: by mail, Slack, webhook or Kubernetes Events.',
   categories: ['sojourn'],
   spec,
   status,

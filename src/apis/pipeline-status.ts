@@ -89,77 +89,92 @@ const gate = object({
   nextCheckAt: optional(time({ description: 'When the state may change by itself.' })),
 })
 
-const lastError = object({
-  class: oneOf(['Transient', 'RateLimited', 'Permanent'], {
-    description: 'Permanent errors are retried only after a change of the spec or a Secret.',
-  }),
-  reason: text('Why, in one word.'),
-  httpStatus: optional(integer({ description: 'Status code of the response, if there was one.' })),
-  message: text('Why, as a sentence; never holds a secret.'),
-})
+const lastError = object(
+  {
+    class: oneOf(['Transient', 'RateLimited', 'Permanent'], {
+      description: 'Permanent errors are retried only after a change of the spec or a Secret.',
+    }),
+    reason: text('Why, in one word.'),
+    httpStatus: optional(integer({ description: 'Status code of the response, if there was one.' })),
+    message: text('Why, as a sentence, without secrets.'),
+  },
+  { description: 'Error of the last attempt.' },
+)
 
-const pullRequest = object({
-  number: integer({ description: 'Number of the pull request.' }),
-  url: text('URL of the pull request.'),
-  state: oneOf(['open', 'merged', 'closed'], { description: 'State of the pull request.' }),
-  modified: optional(boolean({ description: 'Whether others have pushed to its branch.' })),
-  mergeSHA: optional(text('The merge commit.')),
-  observedAt: optional(time({ description: 'When this state was observed.' })),
-})
+const pullRequest = object(
+  {
+    number: integer({ description: 'Number of the pull request.' }),
+    url: text('URL of the pull request.'),
+    state: oneOf(['open', 'merged', 'closed'], { description: 'State of the pull request.' }),
+    modified: optional(boolean({ description: 'Whether others have pushed to its branch.' })),
+    mergeSHA: optional(text('The merge commit.')),
+    observedAt: optional(time({ description: 'When this state was observed.' })),
+  },
+  { description: 'Pull request of the promotion.' },
+)
 
 /** Enough to find a branch or pull request after the spec has changed. Holds no secret. */
-const strategyRecord = object({
-  kind: oneOf(['pull-request', 'commit', 'notification', 'webhook'], { description: 'The strategy.' }),
-  type: optional(text('The kind of forge.')),
-  url: optional(text('URL of the repository or webhook.')),
-  apiURL: optional(text("URL of the forge's API, if set.")),
-  baseBranch: optional(text('The branch the environment is deployed from.')),
-  secretName: optional(text('Secret with the credentials.')),
-  signingSecretName: optional(text('Secret with the signing key.')),
-})
+const strategyRecord = object(
+  {
+    kind: oneOf(['pull-request', 'commit', 'notification', 'webhook'], { description: 'The strategy.' }),
+    type: optional(text('The kind of forge.')),
+    url: optional(text('URL of the repository or webhook.')),
+    apiURL: optional(text("URL of the forge's API, if set.")),
+    baseBranch: optional(text('The branch the environment is deployed from.')),
+    secretName: optional(text('Secret with the credentials.')),
+    signingSecretName: optional(text('Secret with the signing key.')),
+  },
+  { description: 'Strategy that the promotion was started with.' },
+)
 
-const promotion = object({
-  id: text('Identifies the promotion everywhere: branch, commit, pull request, Event and CloudEvent.'),
-  runSequence: integer({ description: 'Number of the run it belongs to.' }),
-  retry: optional(integer({ description: 'How often it was retried after a rejection.' })),
-  revision: text('The revision to promote.'),
-  direction: optional(oneOf(['Forward', 'Backward'], { description: 'Backward for an older revision.' })),
-  approvedBy: optional(list(string(), { description: 'The approvers that were counted.' })),
-  value: optional(text('The value written at the marker.')),
-  fromRevision: optional(text('The revision before the promotion, if all targets ran the same.')),
-  strategyHash: text('Digest of the destination; a change starts a new promotion.'),
-  strategy: optional(strategyRecord),
-  phase: oneOf(promotionPhases, { description: 'How far it has got.' }),
-  because: text('Why it is in this phase, in one word.'),
-  phaseAt: time({ description: 'When it entered this phase.' }),
-  attempt: integer({ description: 'Attempts in this phase.' }),
-  intentAt: optional(time({ description: 'When it was decided to carry it out.' })),
-  lastAttemptAt: optional(time({ description: 'When the last attempt started.' })),
-  nextAttemptAt: optional(time({ description: 'No attempt before this time.' })),
-  lastError: optional(lastError),
-  failedIn: optional(
-    oneOf(promotionPhases, { description: 'The phase it failed in, and continues in after a retry.' }),
-  ),
-  armedBy: optional(text('Generation and Secret versions of the last attempt; a change retries a failed promotion.')),
-  branch: optional(text('The branch it is pushed to.')),
-  baseSHA: optional(text('Tip of the base branch at the push.')),
-  headSHA: optional(text('The commit it has pushed.')),
-  verification: optional(
-    object({
-      state: oneOf(['Due', 'Failing', 'Passed'], { description: 'State of the verification checks.' }),
-      at: optional(time({ description: 'When they passed or began to fail.' })),
-      message: optional(text('The check that fails.')),
-    }),
-  ),
-  replaces: optional(text('URL of the pull request that this one replaces.')),
-  replacesSHA: optional(text('Tip that the shared branch must still have when it is updated.')),
-  pullRequest: optional(pullRequest),
-  eventID: optional(text('Id of the Event or CloudEvent.')),
-  supersededBy: optional(text('The newer revision.')),
-  withdraw: optional(
-    oneOf(['Due', 'Done', 'Abandoned'], { description: 'Whether its branch and pull request have been withdrawn.' }),
-  ),
-})
+const promotion = object(
+  {
+    id: text('Identifies the promotion everywhere: branch, commit, pull request, Event and CloudEvent.'),
+    runSequence: integer({ description: 'Number of the run it belongs to.' }),
+    retry: optional(integer({ description: 'How often it was retried after a rejection.' })),
+    revision: text('The revision to promote.'),
+    direction: optional(oneOf(['Forward', 'Backward'], { description: 'Backward for an older revision.' })),
+    approvedBy: optional(list(string(), { description: 'The approvers that were counted.' })),
+    value: optional(text('The value written at the marker.')),
+    fromRevision: optional(text('The revision before the promotion, if all targets ran the same.')),
+    strategyHash: text('Digest of the destination; a change starts a new promotion.'),
+    strategy: optional(strategyRecord),
+    phase: oneOf(promotionPhases, { description: 'How far it has got.' }),
+    because: text('Why it is in this phase, in one word.'),
+    phaseAt: time({ description: 'When it entered this phase.' }),
+    attempt: integer({ description: 'Attempts in this phase.' }),
+    intentAt: optional(time({ description: 'When it was decided to carry it out.' })),
+    lastAttemptAt: optional(time({ description: 'When the last attempt started.' })),
+    nextAttemptAt: optional(time({ description: 'No attempt before this time.' })),
+    lastError: optional(lastError),
+    failedIn: optional(
+      oneOf(promotionPhases, { description: 'The phase it failed in, and continues in after a retry.' }),
+    ),
+    armedBy: optional(text('Generation and Secret versions of the last attempt; a change retries a failed promotion.')),
+    branch: optional(text('The branch it is pushed to.')),
+    baseSHA: optional(text('Tip of the base branch at the push.')),
+    headSHA: optional(text('The commit it has pushed.')),
+    verification: optional(
+      object(
+        {
+          state: oneOf(['Due', 'Failing', 'Passed'], { description: 'State of the verification checks.' }),
+          at: optional(time({ description: 'When they passed or began to fail.' })),
+          message: optional(text('The check that fails.')),
+        },
+        { description: 'Result of the verification checks.' },
+      ),
+    ),
+    replaces: optional(text('URL of the pull request that this one replaces.')),
+    replacesSHA: optional(text('Tip that the shared branch must still have when it is updated.')),
+    pullRequest: optional(pullRequest),
+    eventID: optional(text('Id of the Event or CloudEvent.')),
+    supersededBy: optional(text('The newer revision.')),
+    withdraw: optional(
+      oneOf(['Due', 'Done', 'Abandoned'], { description: 'Whether its branch and pull request have been withdrawn.' }),
+    ),
+  },
+  { description: 'The current or last promotion to this environment.' },
+)
 
 const approval = object({
   approver: text('The user.'),
@@ -189,13 +204,16 @@ const environment = object({
   ),
   promotion: optional(promotion),
   waitingApproval: optional(
-    object({
-      revision: text('The revision that waits for approval.'),
-      promotionId: optional(text('The promotion to name in an Approval.')),
-      since: optional(time({ description: 'Since when it waits.' })),
-      required: optional(integer({ description: 'Number of distinct approvers required.' })),
-      approvals: optional(list(approval, { description: 'The approvals counted so far.' })),
-    }),
+    object(
+      {
+        revision: text('The revision that waits for approval.'),
+        promotionId: optional(text('The promotion to name in an Approval.')),
+        since: optional(time({ description: 'Since when it waits.' })),
+        required: optional(integer({ description: 'Number of distinct approvers required.' })),
+        approvals: optional(list(approval, { description: 'The approvals counted so far.' })),
+      },
+      { description: 'The promotion that waits for approval.' },
+    ),
   ),
   history: optional(
     list(
@@ -207,21 +225,25 @@ const environment = object({
         endedAt: time({ description: 'When it ended.' }),
         pullRequest: optional(text('URL of its pull request.')),
       }),
+      { description: 'Former promotions to this environment, newest first.' },
     ),
   ),
 })
 
-const run = object({
-  sequence: integer({ description: 'Number of the run.' }),
-  revision: text('The revision it promotes.'),
-  phase: oneOf(['Settling', 'Running', 'Complete', 'Held', 'Superseded', 'Failed'], {
-    description: 'How far it has got.',
-  }),
-  direction: oneOf(['Forward', 'Backward'], { description: 'Backward for an older revision.' }),
-  startedAt: time({ description: 'When it started.' }),
-  completedAt: optional(time({ description: 'When it ended.' })),
-  restarts: integer({ description: 'Unfinished runs in a row before it.' }),
-})
+const run = object(
+  {
+    sequence: integer({ description: 'Number of the run.' }),
+    revision: text('The revision it promotes.'),
+    phase: oneOf(['Settling', 'Running', 'Complete', 'Held', 'Superseded', 'Failed'], {
+      description: 'How far it has got.',
+    }),
+    direction: oneOf(['Forward', 'Backward'], { description: 'Backward for an older revision.' }),
+    startedAt: time({ description: 'When it started.' }),
+    completedAt: optional(time({ description: 'When it ended.' })),
+    restarts: integer({ description: 'Unfinished runs in a row before it.' }),
+  },
+  { description: 'One revision on its way through the environments.' },
+)
 
 /** The observed, decided and completed state of a pipeline. */
 export const pipelineStatus = object(
@@ -232,11 +254,14 @@ export const pipelineStatus = object(
     sequence: optional(integer({ description: 'Number of the newest run or, pairwise, promotion. Never decreases.' })),
     run: optional(run),
     candidate: optional(
-      object({
-        revision: text('The revision that has to settle before a run starts.'),
-        firstSeenAt: time({ description: 'When maxWait began.' }),
-        stableSince: optional(time({ description: 'Since when it is ready and unchanged.' })),
-      }),
+      object(
+        {
+          revision: text('The revision.'),
+          firstSeenAt: time({ description: 'When maxWait began.' }),
+          stableSince: optional(time({ description: 'Since when it is ready and unchanged.' })),
+        },
+        { description: 'The revision that has to settle before a run starts.' },
+      ),
     ),
     unsettledSince: optional(
       time({
@@ -245,7 +270,7 @@ export const pipelineStatus = object(
     ),
     recentRuns: optional(list(run, { description: 'The runs before, newest first.' })),
     retryHandled: optional(text('The last value of the retry annotation that was handled.')),
-    environments: optional(mapOf(environment)),
+    environments: optional(mapOf(environment, { description: 'State of each environment, by name.' })),
   },
   { default: { observedGeneration: -1 } },
 )

@@ -41,18 +41,21 @@ const appRef = object(
   { description: 'The application object to promote: its kind and name, the same in every target.' },
 )
 
-const commit = object({
-  name: optional(string({ maxLength: 256, description: 'Author name. Default: Sojourn Promoter.' })),
-  email: optional(string({ maxLength: 256, description: 'Author email. Default: promoter@sojourn.dev.' })),
-  messageTemplate: optional(
-    string({ maxLength: 4096, description: 'Commit message, with {{variables}} as in titleTemplate.' }),
-  ),
-  signingKeyRef: optional(
-    secretRef(
-      'Secret with the key that signs commits: SSH as `identity` and `password`, or OpenPGP as `git.asc` and `passphrase`. Default: unsigned.',
+const commit = object(
+  {
+    name: optional(string({ maxLength: 256, description: 'Author name. Default: Sojourn Promoter.' })),
+    email: optional(string({ maxLength: 256, description: 'Author e-mail. Default: promoter@sojourn.dev.' })),
+    messageTemplate: optional(
+      string({ maxLength: 4096, description: 'Commit message, with {{variables}} as in titleTemplate.' }),
     ),
-  ),
-})
+    signingKeyRef: optional(
+      secretRef(
+        'Secret with the key that signs commits: SSH as `identity` and `password`, or OpenPGP as `git.asc` and `passphrase`. Default: unsigned.',
+      ),
+    ),
+  },
+  { description: 'Author, message and signature of the commits.' },
+)
 
 const repository = {
   url: string({
@@ -69,7 +72,7 @@ const repository = {
   baseBranch: string({
     minLength: 1,
     maxLength: 255,
-    description: 'The branch the environment is deployed from.',
+    description: 'Branch that the environment is deployed from.',
   }),
   secretRef: secretRef(
     "Secret with `username` and `password` for git over HTTPS, or `identity`, `known_hosts` and the key's `password` for SSH; `token` for the API; optionally `caFile`.",
@@ -154,19 +157,22 @@ const promotion = object(
   {
     manual: optional(boolean({ description: 'Require one approval. Default false.' })),
     approval: optional(
-      object({
-        required: optional(
-          integer({ minimum: 1, maximum: 100, description: 'Number of distinct approvers required. Default 1.' }),
-        ),
-        approvers: optional(
-          list(string({ minLength: 1, maxLength: 253 }), {
-            maxItems: 100,
-            description: 'Users whose approvals count. Default: all who may create Approvals.',
-          }),
-        ),
-        ttl: optional(duration({ description: 'How long an approval counts. Default: without limit.' })),
-        rejectClosesRun: optional(boolean({ description: 'A rejection stops the whole run. Default false.' })),
-      }),
+      object(
+        {
+          required: optional(
+            integer({ minimum: 1, maximum: 100, description: 'Number of distinct approvers required. Default 1.' }),
+          ),
+          approvers: optional(
+            list(string({ minLength: 1, maxLength: 253 }), {
+              maxItems: 100,
+              description: 'Users whose approvals count. Default: all who may create Approvals.',
+            }),
+          ),
+          ttl: optional(duration({ description: 'How long an approval counts. Default: without limit.' })),
+          rejectClosesRun: optional(boolean({ description: 'A rejection stops the whole run. Default false.' })),
+        },
+        { description: 'Approvals required before a promotion starts. Default: none.' },
+      ),
     ),
     strategy,
   },
@@ -197,7 +203,7 @@ const verification = object(
           integer({ minimum: 100, maximum: 599, description: 'Expected status code. Default: any from 200 to 299.' }),
         ),
       }),
-      { minItems: 1, maxItems: 16 },
+      { minItems: 1, maxItems: 16, description: 'HTTP checks, all of which must pass.' },
     ),
     interval: optional(duration({ description: 'How long to wait after a failed check. Default 30s.' })),
     deadline: optional(
@@ -282,14 +288,17 @@ const spec = object({
   suspend: optional(boolean({ description: 'Observe and report, but promote nothing. Default false.' })),
   interval: optional(duration({ description: 'Reconcile at least this often. Default 5m.' })),
   settle: optional(
-    object({
-      quietPeriod: optional(
-        duration({ description: 'How long a revision must stay unchanged before a run starts. Default 60s.' }),
-      ),
-      maxWait: optional(
-        duration({ description: 'A run of the newest revision starts after this time at the latest. Default 15m.' }),
-      ),
-    }),
+    object(
+      {
+        quietPeriod: optional(
+          duration({ description: 'How long a revision must stay unchanged before a run starts. Default 60s.' }),
+        ),
+        maxWait: optional(
+          duration({ description: 'A run of the newest revision starts after this time at the latest. Default 15m.' }),
+        ),
+      },
+      { description: 'How long a revision must be stable before a run starts.' },
+    ),
   ),
   runPolicy: optional(
     oneOf(['Restart', 'Finish', 'Pairwise'], {
@@ -318,20 +327,23 @@ const spec = object({
     }),
   ),
   adapter: optional(
-    object({
-      healthy: optional(
-        string({ maxLength: 4096, description: 'CEL over `self`: whether the application is healthy.' }),
-      ),
-      revision: optional(
-        string({ maxLength: 4096, description: 'CEL over `self`: the revision it runs, as a string.' }),
-      ),
-      value: optional(
-        string({
-          maxLength: 4096,
-          description: 'CEL over `revision`: the value to write at the marker. Default: the revision.',
-        }),
-      ),
-    }),
+    object(
+      {
+        healthy: optional(
+          string({ maxLength: 4096, description: 'CEL over `self`: whether the application is healthy.' }),
+        ),
+        revision: optional(
+          string({ maxLength: 4096, description: 'CEL over `self`: the revision it runs, as a string.' }),
+        ),
+        value: optional(
+          string({
+            maxLength: 4096,
+            description: 'CEL over `revision`: the value to write at the marker. Default: the revision.',
+          }),
+        ),
+      },
+      { description: 'How health and revision are read from kinds that Sojourn does not know.' },
+    ),
   ),
 })
 
@@ -342,7 +354,7 @@ export const pipeline = defineKind({
   kind: 'Pipeline',
   plural: 'pipelines',
   scope: 'Namespaced',
-  description: 'Promotes the revision that runs in the first environment through all the others.',
+  description: 'Promotes revisions of an application from the first environment through all others.',
   spec,
   status: pipelineStatus,
   columns: [

@@ -3,22 +3,33 @@ import { sojournGroup } from './group.ts'
 import { conditions, list, object, oneOf, optional, string, type Static } from './schema.ts'
 
 const spec = object({
-  provider: oneOf(['aws']),
-  accountId: optional(string({ pattern: '^[0-9]{12}$', description: 'Refuses to work in any other account.' })),
-  regions: list(string({ minLength: 1 }), { minItems: 1 }),
-  roleArn: optional(string({ description: 'Assumed for every call. Defaults to the credentials at hand.' })),
-  externalId: optional(string()),
-  endpoint: optional(string({ description: 'Instead of AWS itself, for private endpoints and tests.' })),
+  provider: oneOf(['aws'], { description: 'Cloud provider of the account.' }),
+  accountId: optional(
+    string({
+      pattern: '^[0-9]{12}$',
+      description: 'Account ID. Sojourn does nothing if the credentials belong to another account.',
+    }),
+  ),
+  regions: list(string({ minLength: 1 }), { minItems: 1, description: 'Regions to look in, such as eu-central-1.' }),
+  roleArn: optional(string({ description: 'ARN of the role to assume. Default: the credentials are used directly.' })),
+  externalId: optional(string({ description: 'External ID that the trust policy of the role requires.' })),
+  endpoint: optional(
+    string({ description: 'Endpoint URL to use instead of that of AWS, for private endpoints and tests.' }),
+  ),
   eurekaUrl: optional(
     string({
       pattern: '^https?://',
-      description: 'Where its instances register for discovery, such as `https://eureka.example.org/eureka/v2`.',
+      description:
+        'URL of the Eureka server that instances register with, such as `https://eureka.example.org/eureka/v2`.',
     }),
   ),
   secretRef: optional(
     object(
-      { name: string({ minLength: 1 }) },
-      { description: 'Secret in our own namespace with `accessKeyId` and `secretAccessKey`.' },
+      { name: string({ minLength: 1, description: 'Name of the Secret.' }) },
+      {
+        description:
+          'Secret in the namespace of Sojourn with `accessKeyId` and `secretAccessKey`. Default: the credentials of the environment.',
+      },
     ),
   ),
 })
@@ -31,7 +42,7 @@ export const providerAccount = defineKind({
   kind: 'ProviderAccount',
   plural: 'provideraccounts',
   scope: 'Cluster',
-  description: 'A cloud account, its regions, and the role to assume in it.',
+  description: 'Registers a cloud account, its regions and the role to assume.',
   categories: ['sojourn'],
   spec,
   status,

@@ -1,7 +1,7 @@
 import type { Static, TSchema, TUnsafe } from 'typebox'
 import { schemaBuilders as Type } from './builders.ts'
 
-/** Only what a structural schema may hold: TypeBox's own unions and records emit what Kubernetes refuses. */
+/** The constructors that yield structural schemas. TypeBox's unions and records do not: Kubernetes rejects them. */
 export const {
   Object: object,
   String: string,
@@ -22,7 +22,7 @@ export function oneOf<const T extends readonly string[]>(
   return Type.Unsafe<T[number]>({ type: 'string', enum: values, ...options })
 }
 
-/** A map with free keys and values of one sort. */
+/** A map with arbitrary keys and values of one schema. */
 export function mapOf<T extends TSchema>(
   values: T,
   options: { description?: string; 'x-kubernetes-map-type'?: 'atomic' } = {},
@@ -30,12 +30,12 @@ export function mapOf<T extends TSchema>(
   return Type.Unsafe<Record<string, Static<T>>>({ type: 'object', additionalProperties: values, ...options })
 }
 
-/** Any object at all, kept as it is. */
+/** Any value, not pruned. */
 export function anything(options: { description?: string } = {}): TUnsafe<unknown> {
   return Type.Unsafe<unknown>({ 'x-kubernetes-preserve-unknown-fields': true, ...options })
 }
 
-/** An object with whatever fields, kept as they are. */
+/** An object with arbitrary fields, not pruned. */
 export function freeObject(options: { description?: string } = {}): TUnsafe<Record<string, unknown>> {
   return Type.Unsafe<Record<string, unknown>>({
     type: 'object',
@@ -44,7 +44,7 @@ export function freeObject(options: { description?: string } = {}): TUnsafe<Reco
   })
 }
 
-/** A number of things, or a percentage such as `25%`. */
+/** An integer, or a string such as `25%`. */
 export function intOrString(options: { description?: string } = {}): TUnsafe<number | string> {
   return Type.Unsafe<number | string>({ 'x-kubernetes-int-or-string': true, ...options })
 }
@@ -54,23 +54,28 @@ export function duration(options: { description?: string; default?: string } = {
   return string({ pattern: durationPattern, maxLength: 64, ...options })
 }
 
-/** RFC 3339. */
+/** An instant in RFC 3339. */
 export function time(options: { description?: string } = {}): ReturnType<typeof string> {
   return string({ format: 'date-time', ...options })
 }
 
-/** `matchLabels` and `matchExpressions`, as everywhere in Kubernetes. */
-export function labelSelector(options: { description?: string } = {}) {
+/** A standard Kubernetes label selector. */
+export function labelSelector(options: { description: string }) {
   return object(
     {
-      matchLabels: optional(mapOf(string())),
+      matchLabels: optional(mapOf(string(), { description: 'Labels that must all have these values.' })),
       matchExpressions: optional(
         list(
           object({
-            key: string(),
-            operator: oneOf(['In', 'NotIn', 'Exists', 'DoesNotExist']),
-            values: optional(list(string())),
+            key: string({ description: 'Label key that the requirement applies to.' }),
+            operator: oneOf(['In', 'NotIn', 'Exists', 'DoesNotExist'], {
+              description: 'How the label relates to the values.',
+            }),
+            values: optional(
+              list(string(), { description: 'Values for In and NotIn; must be empty for Exists and DoesNotExist.' }),
+            ),
           }),
+          { description: 'Label requirements, all of which must hold.' },
         ),
       ),
     },
@@ -78,42 +83,48 @@ export function labelSelector(options: { description?: string } = {}) {
   )
 }
 
-/** The coordinates of an object; a namespace only where the kind has one. */
-export function objectReference(options: { description?: string } = {}) {
+/** A reference to an object. */
+export function objectReference(options: { description: string }) {
   return object(
     {
-      apiVersion: string({ minLength: 1 }),
-      kind: string({ minLength: 1 }),
-      namespace: optional(string()),
-      name: string({ minLength: 1 }),
+      apiVersion: string({ minLength: 1, description: 'API group and version of the object.' }),
+      kind: string({ minLength: 1, description: 'Kind of the object.' }),
+      namespace: optional(string({ description: 'Namespace of the object; absent for cluster-scoped kinds.' })),
+      name: string({ minLength: 1, description: 'Name of the object.' }),
     },
     options,
   )
 }
 
-/** The conditions of a status, keyed by type. */
+/** Standard Kubernetes conditions, one per type. */
 export function conditions() {
   return list(
     object({
-      type: string({ maxLength: 316 }),
-      status: oneOf(['True', 'False', 'Unknown']),
-      reason: string({ minLength: 1, maxLength: 1024 }),
-      message: string({ maxLength: 32768 }),
-      lastTransitionTime: time(),
-      observedGeneration: optional(integer({ minimum: 0 })),
+      type: string({ maxLength: 316, description: 'Type of the condition, such as Ready.' }),
+      status: oneOf(['True', 'False', 'Unknown'], { description: 'Whether the condition holds.' }),
+      reason: string({ minLength: 1, maxLength: 1024, description: 'Machine-readable reason in CamelCase.' }),
+      message: string({ maxLength: 32768, description: 'Human-readable explanation.' }),
+      lastTransitionTime: time({ description: 'When the status last changed.' }),
+      observedGeneration: optional(
+        integer({ minimum: 0, description: 'metadata.generation that the condition was computed from.' }),
+      ),
     }),
-    { 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['type'] },
+    {
+      description: 'Current conditions, one per type.',
+      'x-kubernetes-list-type': 'map',
+      'x-kubernetes-list-map-keys': ['type'],
+    },
   )
 }
 
 const durationPattern = '^([0-9]+(\\.[0-9]+)?(ns|us|µs|ms|s|m|h|d|w))+$|^0$'
 
-/** For every kind that controllers act for. */
+/** In the spec of every namespaced kind whose controller acts on the user's behalf. */
 export const serviceAccountName = optional(
   string({
     minLength: 1,
     maxLength: 253,
     description:
-      'A ServiceAccount of this namespace that Sojourn impersonates for everything it does for this object. Without it, the rights of the user who last wrote the spec apply.',
+      'ServiceAccount in this namespace that Sojourn impersonates for everything it does for this object. Default: the permissions of the user who last wrote the spec.',
   }),
 )

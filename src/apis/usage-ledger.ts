@@ -3,29 +3,35 @@ import { sojournGroup } from './group.ts'
 import { integer, mapOf, object, optional, string, time, type Static } from './schema.ts'
 
 const entry = object({
-  lastSeen: optional(time({ description: 'When it was last seen in use.' })),
-  by: optional(string({ description: 'By what.' })),
-  firstSeen: optional(time({ description: 'When it was first seen, for what has no creation date.' })),
+  lastSeen: optional(time({ description: 'When the resource was last seen in use.' })),
+  by: optional(string({ description: 'What used the resource.' })),
+  firstSeen: optional(time({ description: 'When the resource was first seen, if it has no creation time.' })),
 })
 
-const spec = object({
-  policy: string({ minLength: 1 }),
-  location: string(),
-  shard: integer({ minimum: 0 }),
-  shards: integer({ minimum: 1, description: 'Of how many this is one.' }),
-  trackingSince: time({ description: 'Since when use has been followed without a long gap.' }),
-  observedAt: time({ description: 'When use was last looked at, completely.' }),
-  // Written as a whole: who wrote each single entry is of no use to anyone, and would take more room than all of them.
-  entries: mapOf(entry, { 'x-kubernetes-map-type': 'atomic' }),
-})
+const spec = object(
+  {
+    policy: string({ minLength: 1, description: 'Name of the CleanupPolicy.' }),
+    location: string({
+      description:
+        'Location of the resources: empty for the local cluster, namespace.name of a GitopsCluster, or aws:account:region.',
+    }),
+    shard: integer({ minimum: 0, description: 'Number of this shard, from 0.' }),
+    shards: integer({ minimum: 1, description: 'Number of shards.' }),
+    trackingSince: time({ description: 'Start of the observation without a long gap.' }),
+    observedAt: time({ description: 'When all uses were last observed.' }),
+    // Atomic, because managed fields per entry would take more space than the entries.
+    entries: mapOf(entry, { 'x-kubernetes-map-type': 'atomic', description: 'Observed use, by resource.' }),
+  },
+  { description: 'Observed use of the resources of one shard.' },
+)
 
-/** What a policy has seen in use, and when: a shard of at most a thousand resources. */
+/** One shard, of at most a thousand resources, of what a policy has observed in use. */
 export const usageLedger = defineKind({
   ...sojournGroup,
   kind: 'UsageLedger',
   plural: 'usageledgers',
   scope: 'Cluster',
-  description: 'When the resources of one policy and location were last seen in use.',
+  description: 'Records when the resources of one policy and location were last seen in use.',
   categories: ['sojourn'],
   spec,
   status: object({}),

@@ -3,39 +3,45 @@ import { sojournGroup } from './group.ts'
 import { conditions, list, object, oneOf, optional, string, type Static } from './schema.ts'
 
 const day = oneOf(['Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday', 'Sunday'])
-const clockTime = string({ pattern: '^([01][0-9]|2[0-3]):[0-5][0-9]$|^24:00$' })
-const date = string({ pattern: '^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])$' })
+const clockTime = { pattern: '^([01][0-9]|2[0-3]):[0-5][0-9]$|^24:00$' }
+const date = { pattern: '^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])$' }
 
 const spec = object({
-  timeZone: optional(string({ description: 'An IANA zone such as Europe/Berlin. Defaults to UTC.' })),
+  timeZone: optional(string({ description: 'IANA time zone of the windows, such as Europe/Berlin. Default: UTC.' })),
   windows: list(
     object({
-      days: list(day, { minItems: 1, description: 'The days on which the window opens.' }),
-      start: optional(string({ ...clockTime, description: 'When it opens, by the zone’s clocks. Defaults to 00:00.' })),
+      days: list(day, { minItems: 1, description: 'Days of the week on which the window opens.' }),
+      start: optional(string({ ...clockTime, description: 'Local time at which the window opens. Default: 00:00.' })),
       end: optional(
         string({
           ...clockTime,
-          description: 'When it closes; at or before start means on the next day. Defaults to 24:00.',
+          description: 'Local time at which the window closes; not after start: on the next day. Default: 24:00.',
         }),
       ),
     }),
-    { minItems: 1, description: 'When work may happen.' },
+    { minItems: 1, description: 'Windows in which resources may be deleted.' },
   ),
-  holidays: optional(list(date, { description: 'Days on which no window opens.' })),
+  holidays: optional(list(string(date), { description: 'Days on which no window opens, as YYYY-MM-DD.' })),
   skip: optional(
-    list(object({ from: date, to: date }), { description: 'Ranges of days, both included, on which no window opens.' }),
+    list(
+      object({
+        from: string({ ...date, description: 'First day, as YYYY-MM-DD.' }),
+        to: string({ ...date, description: 'Last day, as YYYY-MM-DD.' }),
+      }),
+      { description: 'Ranges of days on which no window opens.' },
+    ),
   ),
 })
 
 const status = object({ conditions: optional(conditions()) })
 
-/** The hours in which destructive work may happen. */
+/** The hours in which deletions are allowed. */
 export const workSchedule = defineKind({
   ...sojournGroup,
   kind: 'WorkSchedule',
   plural: 'workschedules',
   scope: 'Cluster',
-  description: 'Days, hours, time zone and holidays in which destructive work may happen.',
+  description: 'Defines when deletions are allowed: days, hours, time zone and holidays.',
   shortNames: ['wsched'],
   categories: ['sojourn'],
   spec,

@@ -1,4 +1,4 @@
-import { boundHere, leaveOf } from '../../../apis/bond-guard.ts'
+import { boundHere, permissionEntry } from '../../../apis/bond-guard.ts'
 import { bondFinalizer, grantAnnotation, inUsePolicy, type BondSpec } from '../../../apis/bond.ts'
 import type { StoredObject } from '../../../kube/object.ts'
 
@@ -152,7 +152,7 @@ function dependencyPresent(observed: BondObserved, dependency: Present, all: num
 
 /** Users are not stopped. A dependency in another cluster is still protected from Sojourn itself, whose door knows both clusters. */
 function withoutPermission({ spec, namespace, origin }: BondObserved, all: number): BondDecision {
-  const permission = `${grantAnnotation}=${leaveOf(namespace, origin)}`
+  const permission = `${grantAnnotation}=${permissionEntry(namespace, origin)}`
   const { cluster } = spec.dependency
   if (cluster)
     return say(
