@@ -6,7 +6,7 @@ import { describe, judge, noHistory } from '../../src/systems/janitor/verdict/ju
 import { KubernetesProvider } from '../../src/systems/janitor/kubernetes/kubernetes-provider.ts'
 import { planCycle, type Judged } from '../../src/systems/janitor/decision/plan.ts'
 import { protectionCheck } from '../../src/systems/janitor/verdict/protection.ts'
-import { policy } from '../../src/systems/janitor/testing.ts'
+import { policy } from '../../test/janitor/fixtures.ts'
 import { judgedPolicy } from './judged-policy.ts'
 import { measure, mebibytes, within } from './measure.ts'
 

@@ -1,5 +1,5 @@
 import { afterInventory, shardOf, shardsFor } from '../../src/systems/janitor/ledger/ledger.ts'
-import { resource } from '../../src/systems/janitor/testing.ts'
+import { resource } from '../../test/janitor/fixtures.ts'
 import { measure, mebibytes } from './measure.ts'
 
 /** The use of a million resources is noted, twice, and sorted into shards. */

@@ -9,7 +9,7 @@ import { networkTransport } from '../../src/client/network-transport.ts'
 import { systemClock } from '../../src/runtime/time/clock.ts'
 import { afterInventory } from '../../src/systems/janitor/ledger/ledger.ts'
 import { readLedger, writeLedger } from '../../src/systems/janitor/ledger/ledger-store.ts'
-import { resource } from '../../src/systems/janitor/testing.ts'
+import { resource } from '../../test/janitor/fixtures.ts'
 import { measure, mebibytes } from './measure.ts'
 
 /** The ledger of a million resources is written to an embedded server with a database in another process, read back, and written after another look. */

@@ -39,7 +39,7 @@ import { systemClock } from '../../src/runtime/time/clock.ts'
 import { awsTypes } from '../../src/systems/janitor/aws/aws-types.ts'
 import { AwsProvider } from '../../src/systems/janitor/aws/aws-provider.ts'
 import { InventoryError, type Resource } from '../../src/systems/janitor/model/resource.ts'
-import { policy } from '../../src/systems/janitor/testing.ts'
+import { policy } from './fixtures.ts'
 import { startFaultProxy, type FaultProxy } from './fault-proxy.ts'
 import { startMoto, whyNoMoto, type Moto } from './moto.ts'
 
@@ -159,7 +159,7 @@ describe.skipIf(missing)('AWS', () => {
       location: `aws/other/${region}`,
       signal: new AbortController().signal,
     })
-    await expect(looking).rejects.toThrow('leads to account')
+    await expect(looking).rejects.toThrow('belong to account')
   })
 
   it('C56: sees images used by instances, launch configurations and any template version a group names', async () => {

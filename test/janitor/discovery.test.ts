@@ -12,7 +12,7 @@ import type { ProviderAccount } from '../../src/apis/provider-account.ts'
 import { systemClock } from '../../src/runtime/time/clock.ts'
 import { AwsProvider } from '../../src/systems/janitor/aws/aws-provider.ts'
 import { describe as described, judge, noHistory } from '../../src/systems/janitor/verdict/judge.ts'
-import { policy } from '../../src/systems/janitor/testing.ts'
+import { policy } from './fixtures.ts'
 import { startMoto, whyNoMoto, type Moto } from './moto.ts'
 
 const missing = await whyNoMoto()

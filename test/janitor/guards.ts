@@ -60,7 +60,7 @@ export const guards: readonly Guard[] = [
   janitor('C8', 'decision/partition.ts', 'Math.floor((index * spreadMs) / slices.length)', '0'),
   janitor('C9', 'decision/partition.ts', 'Map.groupBy(items, ({ group }) => group)', "Map.groupBy(items, () => '')"),
   janitor('C10', 'policy/retention.ts', 'from + retention.ms', 'from'),
-  janitor('C11', 'routes/resources.ts', '    .slice(0, most)\n', ''),
+  janitor('C11', 'routes/resources.ts', '    .slice(0, max)\n', ''),
   janitor('C12', 'decision/decide.ts', "    return { do: 'announce' }\n", '    return nothing\n'),
   janitor('C13', 'decision/decide.ts', "if (mode === 'off') return { do: 'waive' }", ''),
   janitor(
@@ -205,7 +205,7 @@ export const guards: readonly Guard[] = [
   janitor(
     'C56',
     'aws/aws-provider.ts',
-    'const detect = await type.detect(evidence).catch((error: unknown) => () => unseen(error))',
+    'const detect = await type.detect(evidence).catch((error: unknown) => () => unknownUse(error))',
     "const detect = await type.detect(evidence).catch(() => () => ({ state: 'unused', because: 'x' }) as const)",
   ),
   janitor('C57', 'aws/types/launch.ts', 'if (name) used.set(name, `auto-scaling group ${AutoScalingGroupName}`)', ''),
@@ -229,8 +229,8 @@ export const guards: readonly Guard[] = [
   janitor('E2', 'cycles/mark-cycle.ts', 'isNewOwner(former, owner) && ', 'isNewOwner(owner, owner) && '),
   janitor('E2', 'cycles/delete-cycle.ts', 'hasChangedOwner(candidate, resource, snapshot)', '!hasChangedOwner'),
   janitor('E7', 'aws/read/aws-subject.ts', 'JSON.stringify([raw, sorted])', 'JSON.stringify([raw])'),
-  janitor('E9', 'aws/types/load-balancer.ts', 'if (silent.length > 0)', 'if (silent.length > 1000)'),
-  janitor('E25', 'aws/types/image.ts', 'if (stranger !== undefined) strangers.set(id, stranger)', ''),
+  janitor('E9', 'aws/types/load-balancer.ts', 'if (missing.length > 0)', 'if (missing.length > 1000)'),
+  janitor('E25', 'aws/types/image.ts', 'if (sharer !== undefined) sharers.set(id, sharer)', ''),
   janitor('E25', 'aws/types/snapshot.ts', '    shield: backupShield(tags),\n', ''),
   janitor('E25', 'aws/types/load-balancer.ts', "Type === 'redirect' ||", ''),
   janitor(

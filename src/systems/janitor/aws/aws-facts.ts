@@ -1,7 +1,7 @@
 import type { Use } from '../model/resource.ts'
 import type { AwsResource, AwsType } from './read/aws-type.ts'
 
-/** A resource in the words of Swabbie's rules and exclusions: AWS fields camel-cased, and flags both true and false. */
+/** The properties that Swabbie's rules and exclusions read: AWS fields in camel case, and flags of use. */
 export function awsFacts(
   { name: type }: AwsType,
   { raw, facts = {}, id }: AwsResource,
@@ -10,11 +10,11 @@ export function awsFacts(
   return { ...camelCased(raw), resourceId: id, ...flags(type, use), ...facts }
 }
 
-/** What Swabbie's detectors set; unknown use leaves a flag out, so that no rule can match it. */
+/** The flags that Swabbie's detectors set. Unknown use sets none, so that no rule matches. */
 function flags(type: string, use: Use): Readonly<Record<string, unknown>> {
   if (use.state === 'unknown') return {}
   const isUsed = use.state === 'used'
-  const isUsedBy = (sort: string) => isUsed && use.by.split(', ').some((user) => user.startsWith(`${sort} `))
+  const isUsedBy = (userType: string) => isUsed && use.by.split(', ').some((user) => user.startsWith(`${userType} `))
   switch (type) {
     case 'image':
       return {

@@ -17,9 +17,9 @@ import { openSession, timeAtAws, type AwsCredentials, type AwsSession } from './
 
 export interface AwsProviderPorts {
   readonly clock: Clock
-  /** Every account that is known. */
+  /** All ProviderAccounts. */
   readonly accounts: () => readonly ProviderAccount[]
-  /** The texts of a Secret of ours. */
+  /** The decoded data of a Secret in Sojourn's namespace. */
   readonly secret: (name: string) => Promise<Readonly<Record<string, string>>>
 }
 
@@ -29,7 +29,7 @@ const prefix = 'aws'
 export class AwsProvider implements Provider {
   readonly name = prefix
   readonly #ports: AwsProviderPorts
-  /** By account, its version, and region: a changed account is opened anew. */
+  /** By account, its generation, and region: a changed account gets a new session. */
   readonly #sessions = new Map<string, Promise<AwsSession>>()
 
   constructor(ports: AwsProviderPorts) {
@@ -46,7 +46,7 @@ export class AwsProvider implements Provider {
   }
 
   async observe({ policy, location }: ObserveRequest): Promise<Observation> {
-    const { account, region } = placeOf(location)
+    const { account, region } = parseLocation(location)
     const session = await this.#session(account, region)
     const evidence = new Evidence(session, () => this.#allSessions(region))
     const observedAt = this.#ports.clock.now()
@@ -59,23 +59,23 @@ export class AwsProvider implements Provider {
 
   async subject(ref: ResourceRef, { force = false }: { readonly force?: boolean } = {}): Promise<Subject> {
     const session = await this.#session(ref.account ?? '', ref.region ?? '')
-    return awsSubject(session, typeNamed(ref.kind), ref.name, { force })
+    return awsSubject(session, findType(ref.kind), ref.name, { force })
   }
 
   async setNeverExpires(ref: ResourceRef, isProtected: boolean): Promise<boolean> {
     const session = await this.#session(ref.account ?? '', ref.region ?? '')
-    const type = typeNamed(ref.kind)
-    const thing = await readAwsResource(session, type, ref.name)
-    if (!thing || !type.tag || (ref.uid && thing.uid !== ref.uid)) return false
-    await type.tag(session, thing, { key: expirationMark, value: isProtected ? 'never' : undefined })
+    const type = findType(ref.kind)
+    const resource = await readAwsResource(session, type, ref.name)
+    if (!resource || !type.tag || (ref.uid && resource.uid !== ref.uid)) return false
+    await type.tag(session, resource, { key: expirationMark, value: isProtected ? 'never' : undefined })
     return true
   }
 
   async currentTime(location: string): Promise<number | undefined> {
-    const { account, region } = placeOf(location)
+    const { account, region } = parseLocation(location)
     const session = await this.#session(account, region)
     return timeAtAws(session).catch((error: unknown) => {
-      throw inventoryError(`the time at ${account}`, error)
+      throw inventoryError(`the clock of ${account}`, error)
     })
   }
 
@@ -93,7 +93,7 @@ export class AwsProvider implements Provider {
     return this.#ports.accounts().find(({ metadata }) => metadata.name === name)
   }
 
-  /** Every known account in a region. One that cannot be opened makes the use of shared things unknown. */
+  /** The sessions of all accounts with a region. Rejects when one cannot be opened: the use of shared images is then unknown. */
   #allSessions(region: string): Promise<readonly AwsSession[]> {
     const accounts = this.#ports
       .accounts()
@@ -121,40 +121,40 @@ export class AwsProvider implements Provider {
 
 async function observeType(type: AwsType, evidence: Evidence): Promise<readonly Resource[]> {
   const { session } = evidence
-  const things = await type.list(session)
-  const detect = await type.detect(evidence).catch((error: unknown) => () => unseen(error))
-  return things.map((thing) => resourceOf(type, thing, { session, use: detect(thing) }))
+  const listed = await type.list(session)
+  const detect = await type.detect(evidence).catch((error: unknown) => () => unknownUse(error))
+  return listed.map((resource) => resourceOf(type, resource, { session, use: detect(resource) }))
 }
 
-function unseen(error: unknown): Use {
+function unknownUse(error: unknown): Use {
   return { state: 'unknown', because: (error as Error).message }
 }
 
 function resourceOf(
   type: AwsType,
-  thing: AwsResource,
+  resource: AwsResource,
   { session, use }: { readonly session: AwsSession; readonly use: Use },
 ): Resource {
-  const object = awsObject(type, thing)
+  const object = awsObject(type, resource)
   const { account, region } = session
   return {
     provider: prefix,
     kind: type.name,
     apiVersion: object.apiVersion,
-    name: thing.id,
-    uid: thing.uid,
+    name: resource.id,
+    uid: resource.uid,
     resourceVersion: object.metadata.resourceVersion,
     cluster: cloudCluster(session),
     account,
     region,
-    createdAt: thing.createdAt,
-    tags: thing.tags,
-    labels: thing.tags,
+    createdAt: resource.createdAt,
+    tags: resource.tags,
+    labels: resource.tags,
     use,
-    facts: awsFacts(type, thing, use),
+    facts: awsFacts(type, resource, use),
     object,
-    group: thing.group,
-    shield: thing.shield,
+    group: resource.group,
+    shield: resource.shield,
   }
 }
 
@@ -164,14 +164,14 @@ function typesAt({ targets }: CompiledPolicy, account: string, region: string): 
   return [...new Set(targets.flatMap(({ aws }) => (aws && here(aws) ? aws.resourceTypes : [])))]
 }
 
-function placeOf(location: string): { readonly account: string; readonly region: string } {
+function parseLocation(location: string): { readonly account: string; readonly region: string } {
   const [, account = '', region = ''] = location.split('/')
   return { account, region }
 }
 
-function typeNamed(name: string): AwsType {
+function findType(name: string): AwsType {
   const found = Object.values(awsTypes).find((type) => type.name.toLowerCase() === name.toLowerCase())
-  if (!found) throw new InventoryError(`there is no AWS type ${name}`)
+  if (!found) throw new InventoryError(`unknown AWS resource type ${name}`)
   return found
 }
 

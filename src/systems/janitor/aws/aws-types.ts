@@ -7,7 +7,7 @@ import { securityGroupType } from './types/security-group.ts'
 import { serverGroupType } from './types/server-group.ts'
 import { snapshotType } from './types/snapshot.ts'
 
-/** Every type of cloud resource there is, by name. */
+/** All types of cloud resources, by name. */
 export const awsTypes: Readonly<Record<AwsTypeName, AwsType>> = {
   image: imageType,
   snapshot: snapshotType,

@@ -9,7 +9,7 @@ import {
   type NoticeDecision,
 } from './decide.ts'
 import type { Verdict } from '../verdict/judge.ts'
-import { day, hour, mark, now } from '../testing.ts'
+import { day, hour, mark, now } from '../../../../test/janitor/fixtures.ts'
 
 const violating: Verdict = { is: 'violating', summaries: [{ rule: 'AgeRule', description: 'old' }] }
 const compliant: Verdict = { is: 'compliant', because: 'no-rule-matches' }

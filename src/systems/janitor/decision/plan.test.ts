@@ -6,7 +6,7 @@ import type { Verdict } from '../verdict/judge.ts'
 import { partition } from './partition.ts'
 import { deleteAllowance, planCycle, type Judged } from './plan.ts'
 import { deletionDate, nextAllowedTime } from '../policy/retention.ts'
-import { day, mark, now, policy, resource } from '../testing.ts'
+import { day, mark, now, policy, resource } from '../../../../test/janitor/fixtures.ts'
 
 const violating: Verdict = { is: 'violating', summaries: [] }
 const compliant: Verdict = { is: 'compliant', because: 'no-rule-matches' }

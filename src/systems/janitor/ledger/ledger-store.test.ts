@@ -6,7 +6,7 @@ import { Client } from '../../../client/client.ts'
 import { systemClock } from '../../../runtime/time/clock.ts'
 import { afterInventory, type LedgerState } from './ledger.ts'
 import { readLedger, writeLedger } from './ledger-store.ts'
-import { day, hour, now, resource } from '../testing.ts'
+import { day, hour, now, resource } from '../../../../test/janitor/fixtures.ts'
 
 const place = { policy: 'tidy', location: 'kubernetes' }
 const nothing = { state: undefined, shards: [] }

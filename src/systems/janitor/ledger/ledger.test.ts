@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { historyOf, afterInventory, shardOf, shardsFor } from './ledger.ts'
-import { day, hour, now, resource } from '../testing.ts'
+import { day, hour, now, resource } from '../../../../test/janitor/fixtures.ts'
 
 const times = { maxGapMs: day, everyMs: hour }
 const usedBy = (by: string) => resource({ use: { state: 'used', by } })

@@ -3,7 +3,7 @@ import type { ExclusionSpec } from '../../../apis/cleanup-policy.ts'
 import { compileExclusions } from './exclusion.ts'
 import type { Resource } from '../model/resource.ts'
 import type { Problem } from '../rules/rule-tree.ts'
-import { resource } from '../testing.ts'
+import { resource } from '../../../../test/janitor/fixtures.ts'
 
 function excludedBy(exclusions: readonly ExclusionSpec[], given: Partial<Resource> = {}, owner = 'ann@example.org') {
   const problems: Problem[] = []

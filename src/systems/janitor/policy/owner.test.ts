@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import type { OwnerStrategySpec } from '../../../apis/cleanup-policy.ts'
 import { addressesIn, compileOwner, isNewOwner, currentOwner, type OwnerSources } from './owner.ts'
 import type { Resource } from '../model/resource.ts'
-import { resource } from '../testing.ts'
+import { resource } from '../../../../test/janitor/fixtures.ts'
 
 const ownerOf = (
   strategies: OwnerStrategySpec[] | undefined,

@@ -17,7 +17,7 @@ export async function wouldMark(ports: WorkPorts, namespace: string, id: string)
     wouldMarkReason: reason,
     summaries,
   })
-  let reason = 'it does not exist, or no policy targets it'
+  let reason = 'the resource does not exist, or no policy targets it'
   for (const { work, snapshot } of await takeSnapshots(ports)) {
     const resource = snapshot.observation.resources.find((each) => isAt(work, each, { namespace, id }))
     if (!resource) continue
@@ -25,7 +25,7 @@ export async function wouldMark(ports: WorkPorts, namespace: string, id: string)
     if (verdict.is === 'violating')
       return answer(
         true,
-        'it has violations',
+        'it violates a policy',
         verdict.summaries.map(({ rule, description }) => ({ ruleName: rule, description })),
       )
     reason = [
@@ -36,13 +36,13 @@ export async function wouldMark(ports: WorkPorts, namespace: string, id: string)
   return answer(false, reason)
 }
 
-/** The use of a resource, where it is what keeps it. */
+/** The use that keeps a resource, or why its use is unknown. */
 function useOf({ use }: Resource): readonly string[] {
   if (use.state === 'used') return [`in use by ${use.by}`]
   return use.state === 'unknown' ? [use.because] : []
 }
 
-/** A resource that some policy targets, marked or not. */
+/** The reference of a resource that a policy targets, whether marked or not. */
 export async function findResource(ports: WorkPorts, namespace: string, id: string): Promise<ResourceRef | undefined> {
   for (const { work, snapshot } of await takeSnapshots(ports)) {
     const resource = snapshot.observation.resources.find((each) => isAt(work, each, { namespace, id }))
@@ -65,7 +65,7 @@ interface PolicySnapshot {
   readonly snapshot: Snapshot
 }
 
-/** A snapshot of every location of every valid policy, as a dry run. Locations that cannot be listed are left out. */
+/** A snapshot of every location of every valid policy, as a dry run. Locations with an incomplete inventory are skipped. */
 async function takeSnapshots(ports: WorkPorts): Promise<readonly PolicySnapshot[]> {
   const snapshots: PolicySnapshot[] = []
   for (const object of ports.caches.policies.list()) {

@@ -9,11 +9,11 @@ import type { WorkPorts } from '../work/work.ts'
 export interface JanitorRouteOptions {
   readonly dryRun: boolean
   readonly inService: () => boolean
-  /** Swabbie's testing paths; absent: there are none. */
+  /** Enables Swabbie's testing paths. */
   readonly testing?: TestingOptions | undefined
 }
 
-/** Everything the janitor answers over HTTP beside the Kubernetes API. In a dry run only what reads. */
+/** The janitor's HTTP routes. In a dry run every route that writes answers 409. */
 export function janitorRoutes(ports: WorkPorts, options: JanitorRouteOptions): readonly Route[] {
   const { testing, dryRun } = options
   const routes = [
@@ -27,5 +27,5 @@ export function janitorRoutes(ports: WorkPorts, options: JanitorRouteOptions): r
 
 function readOnly(route: Route): Route {
   if (route.method === 'GET') return route
-  return { ...route, handle: async () => problem(409, 'this is a dry run: nothing is written') }
+  return { ...route, handle: async () => problem(409, 'the janitor runs with --dry-run: nothing is written') }
 }

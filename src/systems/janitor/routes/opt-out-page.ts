@@ -121,7 +121,7 @@ function endOf({ caches, clock }: WorkPorts, { spec, status }: CleanupCandidate)
 function gone(): RouteResponse {
   return page(
     410,
-    'This resource is no longer there',
-    '<p>The resource of this link has been deleted, or is no longer marked.</p>',
+    'This resource no longer exists',
+    '<p>The resource has been deleted, or is no longer marked for deletion.</p>',
   )
 }

@@ -102,7 +102,7 @@ function one(marks: readonly CleanupCandidate[], form: (mark: CleanupCandidate) 
   const latest = marks.toSorted((left, right) =>
     (left.status?.markedAt ?? '') < (right.status?.markedAt ?? '') ? 1 : -1,
   )[0]
-  return latest ? ok(form(latest)) : problem(404, 'there is no such mark')
+  return latest ? ok(form(latest)) : problem(404, 'no mark matches')
 }
 
 function isDue({ clock }: WorkPorts): (mark: CleanupCandidate) => boolean {
@@ -213,11 +213,11 @@ async function restoreDeleted(ports: WorkPorts, marks: readonly CleanupCandidate
   }
 }
 
-/** Brings deletion dates forward, oldest resources first. Owners who were notified of another date are notified anew first. */
+/** Brings deletion dates forward, oldest resources first. Owners who were notified of another date are notified again before the deletion. */
 async function recalculate(ports: WorkPorts, { params, query }: RouteRequest): Promise<RouteResponse> {
   const seconds = Number(query.retentionSeconds ?? '')
-  const most = Number(query.numResources ?? '1')
-  if (!Number.isInteger(seconds) || seconds < 0 || !Number.isInteger(most) || most < 0)
+  const max = Number(query.numResources ?? '1')
+  if (!Number.isInteger(seconds) || seconds < 0 || !Number.isInteger(max) || max < 0)
     return problem(400, 'retentionSeconds and numResources must be whole numbers')
   const now = ports.clock.now()
   const at = now + seconds * 1000
@@ -226,7 +226,7 @@ async function recalculate(ports: WorkPorts, { params, query }: RouteRequest): P
       (mark) => isMarked(mark) && !isDry(ports, mark) && (parseTime(mark.status?.projectedDeletionTime) ?? 0) > at,
     )
     .toSorted((left, right) => ((left.status?.createdAt ?? '') < (right.status?.createdAt ?? '') ? -1 : 1))
-    .slice(0, most)
+    .slice(0, max)
   for (const mark of later) {
     const announced = mark.status?.phase !== 'Marked'
     const change = {

@@ -3,7 +3,7 @@ import { parseTime } from '../../../kube/time.ts'
 import { isActive } from '../decision/decide.ts'
 import type { ResourceRef } from '../verdict/provider.ts'
 
-/** `provider:account:location:resourceType`, lower-cased, as Swabbie names a group of resources. */
+/** `provider:account:location:resourceType`, lower-cased, as in Swabbie's namespaces. */
 export function swabbieNamespace({
   provider,
   cluster,
@@ -17,15 +17,15 @@ export function swabbieNamespace({
   return parts.join(':').toLowerCase()
 }
 
-/** Whether a mark is in this namespace, whatever its case, and has this id, case and all. */
+/** Whether a mark has this namespace, ignoring case, and exactly this id. */
 export function isNamed({ spec }: CleanupCandidate, namespace: string, id?: string): boolean {
   return swabbieNamespace(spec.resource) === namespace.toLowerCase() && (id === undefined || spec.resource.name === id)
 }
 
-/** A mark with everything that is known of it. */
+/** A mark in Swabbie's full form. */
 export function fullMark({ spec, status = {}, metadata }: CleanupCandidate): Record<string, unknown> {
   const { resource } = spec
-  const told = (status.notices ?? []).findLast(
+  const confirmed = (status.notices ?? []).findLast(
     ({ error, kind }) => error === undefined && kind !== 'reminder' && kind !== 'copy',
   )
   return {
@@ -40,11 +40,11 @@ export function fullMark({ spec, status = {}, metadata }: CleanupCandidate): Rec
     summaries: (status.summaries ?? []).map(({ rule, description }) => ({ ruleName: rule, description })),
     namespace: swabbieNamespace(resource),
     projectedDeletionStamp: parseTime(status.projectedDeletionTime) ?? -1,
-    notificationInfo: told
+    notificationInfo: confirmed
       ? {
-          recipient: told.recipient ?? null,
-          notificationType: told.kind === 'none' ? 'NONE' : told.channel,
-          notificationStamp: parseTime(told.at) ?? null,
+          recipient: confirmed.recipient ?? null,
+          notificationType: confirmed.kind === 'none' ? 'NONE' : confirmed.channel,
+          notificationStamp: parseTime(confirmed.at) ?? null,
         }
       : null,
     markTs: parseTime(status.markedAt) ?? null,
@@ -61,14 +61,14 @@ export function fullMark({ spec, status = {}, metadata }: CleanupCandidate): Rec
   }
 }
 
-/** The short form that lists have by default. */
+/** A mark in Swabbie's short form, the default for lists. */
 export function slimMark(candidate: CleanupCandidate): Record<string, unknown> {
   const { summaries, namespace, projectedDeletionStamp, markTs, resourceOwner } = fullMark(candidate)
   const { name } = candidate.spec.resource
   return { name, resourceId: name, namespace, summaries, projectedDeletionStamp, markTs, resourceOwner }
 }
 
-/** Just enough to ask for more. */
+/** The name and namespace of a mark, by which clients can request the full form. */
 export function markName(candidate: CleanupCandidate): Record<string, unknown> {
   const { name } = candidate.spec.resource
   return { name, resourceId: name, namespace: swabbieNamespace(candidate.spec.resource) }
@@ -85,7 +85,7 @@ const statusNames: Readonly<Record<string, string>> = {
   Unmarked: 'UNMARK',
 }
 
-/** What has become of a resource, and how. */
+/** The state of a resource in Swabbie's form, with its history. */
 export function stateOf(candidate: CleanupCandidate): Record<string, unknown> {
   const { status = {} } = candidate
   const statuses = (status.history ?? []).map(({ phase, at }) => ({
@@ -101,7 +101,7 @@ export function stateOf(candidate: CleanupCandidate): Record<string, unknown> {
   }
 }
 
-/** Whether a mark counts as marked in Swabbie's sense. */
+/** Whether a mark is active; Swabbie then lists the resource as marked. */
 export function isMarked({ status }: CleanupCandidate): boolean {
   return isActive(status?.phase ?? 'Unmarked')
 }

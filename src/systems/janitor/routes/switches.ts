@@ -13,7 +13,7 @@ import { isMarked } from './swabbie-view.ts'
 
 const place = { namespace: sojournNamespace, name: switchesName }
 
-/** In and out of service, and the circuits that humans close. */
+/** Routes to pause and resume the janitor, and to close the circuit of a policy. */
 export function switchRoutes(ports: WorkPorts, { inService }: { readonly inService: () => boolean }): readonly Route[] {
   const { client, caches, clock } = ports
   return [
@@ -57,12 +57,12 @@ export function switchRoutes(ports: WorkPorts, { inService }: { readonly inServi
 
   async function closeCircuit(name: string): Promise<RouteResponse> {
     try {
-      // A whole second on: the time it opened is kept without fractions.
+      // One second later: times are stored in whole seconds, and the circuit may have opened in this one.
       const annotations = { [circuitClosedAnnotation]: formatTime(clock.now() + 1000) }
       await client.patch(cleanupPolicy.type, { name }, { type: 'merge', body: { metadata: { annotations } } })
       return ok({ closed: name })
     } catch (error) {
-      if (isStatusError(error, 'NotFound')) return problem(404, `there is no policy ${name}`)
+      if (isStatusError(error, 'NotFound')) return problem(404, `there is no CleanupPolicy ${name}`)
       throw error
     }
   }

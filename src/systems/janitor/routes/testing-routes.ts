@@ -7,15 +7,15 @@ import { ok, problem } from './answers.ts'
 import { isNamed, stateOf } from './swabbie-view.ts'
 
 export interface TestingOptions {
-  /** The only ids these paths touch. */
+  /** The only resource ids that these paths may change. */
   readonly resourceIds: readonly string[]
 }
 
 const removeMethod = 'DELETE'
 
 /**
- * Swabbie's paths for trying things out without waiting: they move the dates of marks that a policy has made. Rules,
- * opt-outs, exclusions and the door count as ever, and only listed ids are touched.
+ * Swabbie's paths for tests that must not wait: they change the dates of existing marks. Rules, opt-outs, exclusions and the
+ * door still apply, and only the listed ids can be changed.
  */
 export function testingRoutes(ports: WorkPorts, { resourceIds }: TestingOptions): readonly Route[] {
   const base = '/testing/resources/state/:namespace/:id'
@@ -79,11 +79,11 @@ export function testingRoutes(ports: WorkPorts, { resourceIds }: TestingOptions)
   }
 
   function find({ namespace = '', id = '' }: RouteRequest['params']): CleanupCandidate | RouteResponse {
-    if (!resourceIds.includes(id)) return problem(403, `${id} is not listed for tests`)
+    if (!resourceIds.includes(id)) return problem(403, `${id} is not one of the resource ids enabled for tests`)
     const mark = ports.caches.candidates.list().find((candidate) => isNamed(candidate, namespace, id))
-    if (!mark) return problem(404, 'no policy has marked it')
+    if (!mark) return problem(404, 'no policy has marked this resource')
     const isDry = ports.caches.policies.get('', mark.spec.policy)?.spec.dryRun ?? false
-    return isDry ? problem(409, 'its policy is a dry run: nothing is written') : mark
+    return isDry ? problem(409, 'the policy of this mark is a dry run: nothing is written') : mark
   }
 }
 

@@ -63,7 +63,7 @@ export const generalRules = {
       const ids = parameters.resourceIds
       if (!Array.isArray(ids) || !ids.every((id) => typeof id === 'string'))
         throw new Error('resourceIds must list the ids it is meant for')
-      return ({ resource }) => (ids.includes(resource.name) ? hit('it is listed for tests') : miss)
+      return ({ resource }) => (ids.includes(resource.name) ? hit('the rule lists its id') : miss)
     },
   },
 } satisfies Readonly<Record<string, Rule>>

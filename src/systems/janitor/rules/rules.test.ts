@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { CleanupPolicySpec } from '../../../apis/cleanup-policy.ts'
 import type { Resource } from '../model/resource.ts'
-import { day, now, resource } from '../testing.ts'
+import { day, now, resource } from '../../../../test/janitor/fixtures.ts'
 import { compileRules, rules, type Problem } from './rule-tree.ts'
 
 function answer(branches: CleanupPolicySpec['rules'], given: Partial<Resource> = {}) {

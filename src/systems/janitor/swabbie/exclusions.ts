@@ -2,7 +2,7 @@ import type { ExclusionSpec } from '../../../apis/cleanup-policy.ts'
 import { ConfigError } from '../../../client/cluster-config.ts'
 import type { Settings } from './settings.ts'
 
-/** Every exclusion of the file. One that would exclude nothing is an error: it was written to protect something. */
+/** The exclusions of a section. An exclusion without a value is an error: it would silently protect nothing. */
 export function exclusionsOf(settings: Settings): readonly ExclusionSpec[] {
   return listed(settings, 'exclusions').map((exclusion) => ({
     type: exclusion.text('type') ?? '',
@@ -18,6 +18,6 @@ export function exclusionsOf(settings: Settings): readonly ExclusionSpec[] {
 function listed(settings: Settings, key: string): readonly Settings[] {
   const value = settings.raw(key)
   if (value !== undefined && value !== null && !Array.isArray(value))
-    throw new ConfigError(`${settings.path}.${key} must be a list: what it protects would be lost`)
+    throw new ConfigError(`${settings.path}.${key} must be a list: otherwise it would protect nothing`)
   return settings.parts(key)
 }

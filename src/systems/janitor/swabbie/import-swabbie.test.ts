@@ -76,7 +76,7 @@ describe('a swabbie.yml', () => {
     })
   })
 
-  it('C51: keeps what a type says, united with what its provider says', () => {
+  it('C51: merges the settings of a type with those of its provider', () => {
     expect(policyOf(full, 'swabbie-aws-image')?.spec).toMatchObject({
       suspend: false,
       dryRun: false,
@@ -101,19 +101,19 @@ describe('a swabbie.yml', () => {
     })
   })
 
-  it('C52: has the three actions in their order, or those it names', () => {
+  it('C52: has all three actions in order, or those it names', () => {
     expect(policyOf(full, 'swabbie-aws-image')?.spec.actions).toEqual(['Mark', 'Notify', 'Delete'])
     expect(policyOf(full, 'swabbie-aws-snapshot')?.spec.actions).toEqual(['Mark'])
   })
 
-  it('says what was left out, and what is different', () => {
+  it('reports ignored settings and differences from Swabbie', () => {
     const { notices, lease } = importSwabbie(full)
-    expect(notices).toContain('orca is left out: deletions are made by ourselves')
-    expect(notices).toContain('swabbie.providers[0].resourcesPerNotification means nothing here and was left out')
-    expect(notices).toContain('swabbie.providers[0].resourceTypes[2] has no rules and was left out, as Swabbie did')
+    expect(notices).toContain('orca is ignored: Sojourn deletes resources itself')
+    expect(notices).toContain('swabbie.providers[0].resourcesPerNotification is ignored: Sojourn has no such setting')
+    expect(notices).toContain('swabbie.providers[0].resourceTypes[2] is ignored, as in Swabbie: it has no rules')
     expect(notices.some((notice) => notice.includes('incomplete'))).toBe(true)
-    const unknown = notices.filter((notice) => notice.includes('means nothing here'))
-    expect(unknown).toEqual(['swabbie.providers[0].resourcesPerNotification means nothing here and was left out'])
+    const unknown = notices.filter((notice) => notice.includes('no such setting'))
+    expect(unknown).toEqual(['swabbie.providers[0].resourcesPerNotification is ignored: Sojourn has no such setting'])
     expect(lease).toEqual({ durationMs: 30_000, retryMs: 5000 })
   })
 
@@ -126,22 +126,24 @@ describe('a swabbie.yml', () => {
     expect(policyOf(stopped, 'swabbie-aws-image')?.spec.suspend).toBe(true)
   })
 
-  it('says where nothing can be known of discovery, and what of Swabbie’s own settings is left out', () => {
+  it('reports accounts without discovery and ignored settings of Swabbie itself', () => {
     const asking = full.replace('name: OrphanedImageRule', 'name: NotInDiscoveryRule')
     const discovery = asking.replace(
       'dry-run: false',
       'dry-run: false\n  notification: {cron: {schedule: "0 0 9 * * ?"}}',
     )
     const { notices } = importSwabbie(discovery)
-    expect(notices).toContainEqual(expect.stringMatching(/NotInDiscoveryRule .* cannot decide for test, prod,/))
+    expect(notices).toContainEqual(expect.stringMatching(/NotInDiscoveryRule .* cannot decide for test, prod:/))
     const half = asking.replace('{name: test,', '{name: test, eurekaUrl: https://eureka.example.org/eureka,')
-    expect(importSwabbie(half).notices).toContainEqual(expect.stringMatching(/cannot decide for prod,/))
+    expect(importSwabbie(half).notices).toContainEqual(expect.stringMatching(/cannot decide for prod:/))
     const whole = half.replace('{name: prod,', '{name: prod, eurekaUrl: https://eureka.example.org/eureka,')
     expect(importSwabbie(whole).notices.join()).not.toContain('cannot decide')
-    expect(notices.some((notice) => notice.startsWith('swabbie.notification is left out: notices are sent'))).toBe(true)
+    expect(notices.some((notice) => notice.startsWith('swabbie.notification is ignored: Sojourn sends notices'))).toBe(
+      true,
+    )
   })
 
-  it('takes placeholders from outside', () => {
+  it('fills placeholders from the given variables', () => {
     const { objects } = importSwabbie(full, (name) => (name === 'days' ? '45' : undefined))
     expect((objects.at(-2) as CleanupPolicy).spec.unusedFor).toBe('45d')
   })
@@ -156,10 +158,10 @@ describe('a swabbie.yml', () => {
       'need a block "applications"',
     ],
     ['a bad zone', full.replace('America/Los_Angeles', 'America/Nowhere'), 'not a time zone'],
-    ['a bad day', full.replace('monday', 'someday'), '"someday" is no day of the week'],
+    ['a bad day', full.replace('monday', 'someday'), '"someday" is not a day of the week'],
     ['mails without a server', full.replace(/^smtp:.*$/m, ''), 'a block "smtp"'],
     ['accounts that are not described', full.replace(/^accounts:[^]*$/m, ''), 'must be described'],
-    ['a number that is none', full.replace('retention: 7', 'retention: week'), 'must be a number'],
+    ['an invalid number', full.replace('retention: 7', 'retention: week'), 'must be a number'],
     [
       'an exclusion without values',
       full.replace('{key: name, value: ["pattern:^base:"]}', '{key: name}'),
@@ -171,16 +173,16 @@ describe('a swabbie.yml', () => {
       'spec.exclusions[1].attributes: must not be empty: the exclusion would protect nothing',
     ],
     [
-      'exclusions that are no list',
+      'exclusions that are not a list',
       full.replace(/exclusions:\n {8}- type: Literal\n {10}attr.*$/m, 'exclusions: {type: Literal}'),
       'must be a list',
     ],
-    ['another provider', full.replace('name: aws', 'name: gcp'), 'there is no provider "gcp"'],
+    ['another provider', full.replace('name: aws', 'name: gcp'), 'unknown provider "gcp"'],
   ])('is refused for %s', (_, text, problem) => {
     expect(importSwabbie(text).problems.join('\n')).toContain(problem)
   })
 
-  it('needs no accounts block for one account with the machine’s credentials', () => {
+  it('needs no accounts block for one account with the credentials of the environment', () => {
     const one = full.replace('accounts: [Test, prod]', 'accounts: [test]').replace(/^accounts:[^]*$/m, '')
     const { objects, problems } = importSwabbie(one)
     expect(problems).toEqual([])

@@ -8,10 +8,10 @@ import { kubeName } from './kube-name.ts'
 import { policiesOf } from './policies.ts'
 import { readSettings, type Settings } from './settings.ts'
 
-/** What a swabbie.yml becomes. With problems, nothing of it may be used. */
+/** The result of importing a swabbie.yml. Callers must not apply any object if there are problems. */
 export interface SwabbieImport {
   readonly objects: readonly KubeObject[]
-  /** What is different here, and what was left out. */
+  /** Differences from Swabbie, and settings that were ignored. */
   readonly notices: readonly string[]
   readonly problems: readonly string[]
   readonly testing: { readonly resourceIds: readonly string[] } | undefined
@@ -19,40 +19,41 @@ export interface SwabbieImport {
 }
 
 const differences = [
-  'opt-outs, exclusions and expiration_time: never count for resources whose own ttl is over, too',
-  'days and hours of the schedule are both judged in its own time zone',
-  'a pattern is everything after "pattern:", one that cannot be read is refused, and lists of a provider and a type are united',
-  'a listing that may be incomplete changes nothing: no mark is made, lifted or carried out on it',
+  'opt-outs, exclusions and expiration_time: never also protect resources whose own ttl has expired',
+  'the days and the hours of the schedule are both in its time zone',
+  'a pattern is everything after "pattern:", an invalid pattern is an error, and the lists of a provider and a type are merged',
+  'an inventory that may be incomplete changes nothing: no resource is marked, unmarked or deleted',
 ]
 
-const replaced: Readonly<Record<string, string>> = {
-  orca: 'deletions are made by ourselves',
+/** Sections that Sojourn ignores, with the reason. */
+const ignoredSections: Readonly<Record<string, string>> = {
+  orca: 'Sojourn deletes resources itself',
   front50: 'applications come from the block "applications"',
   clouddriver: 'accounts come from the block "accounts"',
-  echo: 'mails are sent by ourselves, through the block "smtp"',
-  edda: 'inventories come from AWS itself',
-  eddaEndpoints: 'inventories come from AWS itself',
+  echo: 'Sojourn sends mails itself, as the block "smtp" says',
+  edda: 'Sojourn lists resources from AWS',
+  eddaEndpoints: 'Sojourn lists resources from AWS',
   redis: 'marks are Kubernetes objects',
-  retrofit: 'there is no such client',
-  okHttpClient: 'there is no such client',
-  server: 'the port is a flag of ours',
-  services: 'there are no such services',
-  logging: 'the log level is a flag of ours',
-  spring: 'there is no Spring',
-  management: 'metrics and health are always served',
-  eureka: 'instances share work by Leases, and discovery is asked at the eurekaUrl of each account',
+  retrofit: 'Sojourn has no such client',
+  okHttpClient: 'Sojourn has no such client',
+  server: 'set the port with a flag of sojourn',
+  services: 'Sojourn has no such services',
+  logging: 'set the log level with a flag of sojourn',
+  spring: 'Sojourn does not use Spring',
+  management: 'Sojourn always serves metrics and health',
+  eureka: 'janitors share work by Leases, and the eurekaUrl of each account is used for discovery',
 }
 
-/** Settings of Swabbie itself that nothing here needs. */
-const leftOut: Readonly<Record<string, string>> = {
-  agents: 'deletions are watched until they are done',
+/** Keys of the section `swabbie` that Sojourn ignores, with the reason. */
+const ignoredKeys: Readonly<Record<string, string>> = {
+  agents: 'Sojourn watches each deletion until the resource is absent',
   clean: 'Swabbie did not use it either',
-  state: 'marks that ended are kept for 30 days',
-  repository: 'use is followed as long as the policy needs it',
-  notification: 'notices are sent as soon as something is marked, in the hours of the schedule',
+  state: 'Sojourn keeps ended marks for 30 days',
+  repository: 'Sojourn records use for as long as the policy needs it',
+  notification: 'Sojourn sends notices as soon as a resource is marked, in the hours of the schedule',
 }
 
-/** Turns a swabbie.yml into our kinds. Throws ConfigError for what is no configuration at all. */
+/** Turns a swabbie.yml into objects of Sojourn's kinds. Throws ConfigError for a text that is not a configuration. */
 export function importSwabbie(
   text: string,
   variable: (name: string) => string | undefined = () => undefined,
@@ -61,10 +62,10 @@ export function importSwabbie(
   const notices = [...differences]
   const problems: string[] = []
   const swabbie = settings.part('swabbie')
-  for (const [key, reason] of Object.entries(replaced))
-    if (settings.has(key)) notices.push(`${key} is left out: ${reason}`)
-  for (const [key, reason] of Object.entries(leftOut))
-    if (swabbie.has(key)) notices.push(`swabbie.${key} is left out: ${reason}`)
+  for (const [key, reason] of Object.entries(ignoredSections))
+    if (settings.has(key)) notices.push(`${key} is ignored: ${reason}`)
+  for (const [key, reason] of Object.entries(ignoredKeys))
+    if (swabbie.has(key)) notices.push(`swabbie.${key} is ignored: ${reason}`)
   try {
     const schedule = scheduleOf(swabbie.part('schedule'), problems)
     const channel = channelOf(settings)
@@ -79,7 +80,7 @@ export function importSwabbie(
     })
     const testing = testingOf(swabbie)
     const lease = leaseOf(settings.part('locking'), notices)
-    notices.push(...settings.unread().map((key) => `${key} means nothing here and was left out`))
+    notices.push(...settings.unread().map((key) => `${key} is ignored: Sojourn has no such setting`))
     const objects = [...(schedule ? [schedule] : []), ...(channel ? [channel] : []), ...accounts, ...policies]
     return { objects, notices, problems, testing, lease }
   } catch (error) {
@@ -99,7 +100,7 @@ function scheduleOf(schedule: Settings, problems: string[]): KubeObject | undefi
   if (!enabled) return undefined
   const allowed = named.map((name) => {
     const day = days.find((candidate) => candidate.toLowerCase() === name.toLowerCase())
-    if (!day) problems.push(`${schedule.path}.allowedDaysOfWeek: "${name}" is no day of the week`)
+    if (!day) problems.push(`${schedule.path}.allowedDaysOfWeek: "${name}" is not a day of the week`)
     return day ?? 'Monday'
   })
   const spec = { timeZone, windows: [{ days: allowed, start, end }] }
@@ -118,7 +119,7 @@ function channelOf(settings: Settings): KubeObject | undefined {
   const smtp = settings.part('smtp')
   const host = smtp.text('host')
   const from = smtp.text('from')
-  if (!host || !from) throw new ConfigError('smtp needs host and from')
+  if (!host || !from) throw new ConfigError('smtp: host and from are required')
   const port = smtp.number('port')
   const secure = smtp.flag('secure')
   const secret = smtp.text('secret')
@@ -163,7 +164,7 @@ function accountsOf(settings: Settings, swabbie: Settings, problems: string[]): 
       ...(eurekaUrl ? { eurekaUrl } : {}),
       ...(secret ? { secretRef: { name: secret } } : {}),
     }
-    if (!name || spec.regions.length === 0) problems.push(`${account.path} needs name and regions`)
+    if (!name || spec.regions.length === 0) problems.push(`${account.path}: name and regions are required`)
     return {
       apiVersion: providerAccount.apiVersion,
       kind: providerAccount.kind,
@@ -183,7 +184,7 @@ function accountsOf(settings: Settings, swabbie: Settings, problems: string[]): 
     )
     return described
   }
-  // One account and whatever credentials the machine has: nothing more needs to be said.
+  // A single account with the credentials of the environment needs no description.
   return unknown.map((name) => ({
     apiVersion: providerAccount.apiVersion,
     kind: providerAccount.kind,
@@ -208,6 +209,8 @@ function leaseOf(locking: Settings, notices: string[]): SwabbieImport['lease'] {
   const retryMs = locking.number('heartbeatRateMillis')
   if (durationMs === undefined || retryMs === undefined) return undefined
   if (durationMs >= 3 * retryMs) return { durationMs, retryMs }
-  notices.push('locking: the lease must last at least three heartbeats; our own times are used')
+  notices.push(
+    'locking is ignored: leaseDurationMillis must be at least three times heartbeatRateMillis; the defaults apply',
+  )
   return undefined
 }

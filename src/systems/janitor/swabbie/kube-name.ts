@@ -1,4 +1,4 @@
-/** Names of Kubernetes objects are lower case. */
+/** A name that Kubernetes accepts: lower case, other characters replaced by dashes. */
 export function kubeName(name: string): string {
   return name
     .toLowerCase()

@@ -11,9 +11,9 @@ import type { Settings } from './settings.ts'
 export interface PolicyContext {
   readonly hasSchedule: boolean
   readonly hasSmtp: boolean
-  /** Accounts that are described. */
+  /** The names of the ProviderAccounts. */
   readonly accounts: readonly string[]
-  /** Those of them whose discovery can be asked. */
+  /** Accounts with a Eureka server. */
   readonly inDiscovery: ReadonlySet<string>
   readonly notices: string[]
   readonly problems: string[]
@@ -39,7 +39,7 @@ export function policiesOf(settings: Settings, swabbie: Settings, context: Polic
   return swabbie.parts('providers').flatMap((provider) => {
     const name = provider.text('name') ?? ''
     if (name.toLowerCase() !== 'aws') {
-      context.problems.push(`${provider.path}.name: there is no provider "${name}"`)
+      context.problems.push(`${provider.path}.name: unknown provider "${name}"; only aws is supported`)
       return []
     }
     const shared = sharedOf(provider)
@@ -51,7 +51,7 @@ export function policiesOf(settings: Settings, swabbie: Settings, context: Polic
   })
 }
 
-/** Our own compiler has the last word: what it refuses must not pass for a policy. */
+/** Adds the problems that the janitor itself would report for the policy. */
 function checkPolicy(policy: KubeObject, type: Settings, { problems }: PolicyContext): void {
   const compiled = compilePolicy(policy as unknown as CleanupPolicy)
   if ('problems' in compiled)
@@ -78,10 +78,10 @@ function generalOf(swabbie: Settings) {
   }
 }
 
-/** `work.enabled` is Swabbie's switch to stop everything, whatever its name says. */
+/** In Swabbie, `work.enabled: true` stops everything, despite its name. */
 function isStopped(swabbie: Settings): boolean {
   const work = swabbie.part('work')
-  // Work is done when it comes up: there is no processor that wakes now and then.
+  // Read, so that it is not reported as unknown; Sojourn has no polling interval.
   work.number('intervalMs')
   return !(swabbie.flag('enabled') ?? true) || (work.flag('enabled') ?? false)
 }
@@ -102,34 +102,32 @@ function policyOf(type: Settings, { shared, general, applications, context }: Pa
   const named = type.text('name') ?? ''
   const name = typeNames.find((candidate) => candidate.toLowerCase() === named.toLowerCase())
   if (!name) {
-    problems.push(`${type.path}.name: there is no resource type "${named}"`)
+    problems.push(`${type.path}.name: unknown resource type "${named}"`)
     return undefined
   }
   if (type.flag('entityTaggingEnabled'))
-    notices.push(`${type.path}: entity tags are left out; marks are objects that everyone can look at`)
+    notices.push(`${type.path}: entityTaggingEnabled is ignored: marks are CleanupCandidates instead of entity tags`)
   const exclusions = [...exclusionsOf(type), ...shared.exclusions]
   const needsApplications = exclusions.some((exclusion) => exclusion.type.toLowerCase() === 'application')
   if (needsApplications && !applications) {
-    problems.push(
-      `${type.path}: its Application exclusions need a block "applications" with names and e-mail addresses`,
-    )
+    problems.push(`${type.path}: Application exclusions need a block "applications" with names and e-mail addresses`)
     return undefined
   }
   const rules = rulesOf(type, general)
   if (rules.length === 0) {
-    notices.push(`${type.path} has no rules and was left out, as Swabbie did`)
+    notices.push(`${type.path} is ignored, as in Swabbie: it has no rules`)
     type.dismiss()
     return undefined
   }
   if (name === 'image' && general.floor >= 500)
     notices.push(
-      `${type.path}: with fewer than ${general.floor} images in use nothing is cleaned; set minImagesUsedByLC and minImagesUsedByInst for a small account`,
+      `${type.path}: with fewer than ${general.floor} images in use no image is deleted; lower minImagesUsedByLC and minImagesUsedByInst for a small account`,
     )
   const undiscovered = shared.accounts.filter((account) => !inDiscovery.has(account))
   const asksDiscovery = rules.some((branch) => branch.rules.some(({ name: rule }) => discoveryRules.includes(rule)))
   if (asksDiscovery && undiscovered.length > 0)
     notices.push(
-      `${type.path}: ${discoveryRules.join(' and ')} cannot decide for ${undiscovered.join(', ')}, and what only they name is kept: give the account its eurekaUrl in the block "accounts"`,
+      `${type.path}: ${discoveryRules.join(' and ')} cannot decide for ${undiscovered.join(', ')}: set eurekaUrl in the block "accounts", or resources that only these rules match are kept`,
     )
   const notification = notificationOf(type, context)
   const spec: CleanupPolicySpec = {
@@ -174,7 +172,7 @@ function actionsOf(type: Settings): NonNullable<CleanupPolicySpec['actions']> {
   const named = type.texts('enabledActions') ?? ['MARK', 'NOTIFY', 'DELETE']
   return named.map((name) => {
     const action = actionNames[name.toUpperCase() as keyof typeof actionNames]
-    if (!action) throw new ConfigError(`${type.path}.enabledActions: there is no action "${name}"`)
+    if (!action) throw new ConfigError(`${type.path}.enabledActions: unknown action "${name}"`)
     return action
   })
 }
@@ -220,13 +218,13 @@ function notificationOf(
   const owner = fallback ? { default: fallback } : {}
   if (!enabled) return { owner }
   const other = types.find((name) => name.toUpperCase() !== 'EMAIL')
-  if (other) problems.push(`${notification.path}.types: there is no notification type "${other}"`)
-  if (!hasSmtp)
-    problems.push(`${notification.path} is on: a block "smtp" with host and from must say how mails are sent`)
-  if (!fallback) notices.push(`${notification.path}: without defaultDestination, what has no owner is never deleted`)
+  if (other) problems.push(`${notification.path}.types: unknown notification type "${other}"; only EMAIL is supported`)
+  if (!hasSmtp) problems.push(`${notification.path}: notices by mail need a block "smtp" with host and from`)
+  if (!fallback)
+    notices.push(`${notification.path}: without defaultDestination, resources without an owner are never deleted`)
   if (texts.optOutBaseUrl)
     notices.push(
-      `${notification.path}.optOutBaseUrl was the address of Gate: links to keep a resource are now answered by Sojourn, which people must reach there`,
+      `${notification.path}.optOutBaseUrl was the address of Gate: Sojourn now serves the opt-out links, so owners must reach Sojourn at this address`,
     )
   const urls = Object.fromEntries(Object.entries(texts).filter(([, value]) => value))
   return { owner, spec: { channels: ['swabbie-mail'], ...(itemsPerMessage ? { itemsPerMessage } : {}), ...urls } }

@@ -22,7 +22,7 @@ export class Settings {
     const value = this.#values[this.#ask(key)]
     if (value === undefined || value === null) return undefined
     if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean') return String(value)
-    throw new ConfigError(`${this.#at(key)} must be a text`)
+    throw new ConfigError(`${this.#at(key)} must be a string`)
   }
 
   number(key: string): number | undefined {
@@ -85,7 +85,7 @@ export class Settings {
     return this.path ? `${this.path}.${key}` : key
   }
 
-  /** Spring binds kebab and camel case alike. */
+  /** Resolves a key as Spring does: kebab case and camel case are equal. */
   #ask(key: string): string {
     const found = Object.keys(this.#values).find((candidate) => plain(candidate) === plain(key)) ?? key
     this.#asked.add(found)
@@ -101,7 +101,7 @@ export function readSettings(text: string, variable: (name: string) => string | 
   } catch (error) {
     throw new ConfigError(`swabbie.yml is not YAML: ${(error as Error).message.split('\n')[0]}`, { cause: error })
   }
-  if (!isRecord(values)) throw new ConfigError('swabbie.yml holds no settings')
+  if (!isRecord(values)) throw new ConfigError('swabbie.yml is empty or not a map of settings')
   return new Settings(values)
 }
 
@@ -116,7 +116,7 @@ function plain(key: string): string {
   return key.replaceAll(/[-_]/g, '').toLowerCase()
 }
 
-/** `a.b: 1` means `a: {b: 1}`. */
+/** Expands dotted keys as Spring does: `a.b: 1` means `a: {b: 1}`. */
 function expanded(values: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const result: Record<string, unknown> = {}
   for (const [key, value] of Object.entries(values)) {

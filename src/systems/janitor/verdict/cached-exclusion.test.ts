@@ -7,7 +7,7 @@ import { KubeResource } from '../kubernetes/kube-resource.ts'
 import { ExclusionCache, exclusionCacheFor } from './exclusion-cache.ts'
 import { optOutFinder, protectionCheck } from './protection.ts'
 import type { Use } from '../model/resource.ts'
-import { day, now, policy, judgeContext } from '../testing.ts'
+import { day, now, policy, judgeContext } from '../../../../test/janitor/fixtures.ts'
 
 const unused: Use = { state: 'unused', because: 'nothing refers to it' }
 const used: Use = { state: 'used', by: 'Pod web' }

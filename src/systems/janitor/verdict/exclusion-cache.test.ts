@@ -9,7 +9,7 @@ import { describe, judge } from './judge.ts'
 import { KubeResource } from '../kubernetes/kube-resource.ts'
 import { optOutFinder, protectionCheck } from './protection.ts'
 import type { Use } from '../model/resource.ts'
-import { day, hour, now, policy, judgeContext } from '../testing.ts'
+import { day, hour, now, policy, judgeContext } from '../../../../test/janitor/fixtures.ts'
 
 const unused: Use = { state: 'unused', because: 'nothing refers to it' }
 

@@ -3,7 +3,7 @@ import type { CleanupPolicySpec } from '../../../apis/cleanup-policy.ts'
 import { describe, judge, noHistory, type JudgeContext } from './judge.ts'
 import { compilePolicy } from '../policy/policy.ts'
 import type { Resource } from '../model/resource.ts'
-import { day, now, policy, policyObject, resource, judgeContext } from '../testing.ts'
+import { day, now, policy, policyObject, resource, judgeContext } from '../../../../test/janitor/fixtures.ts'
 
 function verdict(spec: Partial<CleanupPolicySpec>, given: Partial<Resource> = {}, around: Partial<JudgeContext> = {}) {
   const compiled = policy(spec)

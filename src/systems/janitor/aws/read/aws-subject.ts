@@ -8,7 +8,7 @@ import type { AwsSession } from './session.ts'
 
 export const awsApiVersion = 'aws/v1'
 
-/** A cloud resource withTagsAsAnnotations as an object: its tags are its annotations, its version a digest of what AWS says of it. */
+/** A cloud resource as an object: its tags are the annotations, its resourceVersion is a digest of its description. */
 export function awsObject({ name: kind }: AwsType, { id, uid, createdAt, tags, raw }: AwsResource): KubeObject {
   return {
     apiVersion: awsApiVersion,
@@ -24,7 +24,7 @@ export function awsObject({ name: kind }: AwsType, { id, uid, createdAt, tags, r
   }
 }
 
-/** The door's view of one cloud resource. */
+/** A cloud resource as a subject of the door, which checks and records its deletion. */
 export function awsSubject(
   session: AwsSession,
   type: AwsType,
@@ -36,17 +36,17 @@ export function awsSubject(
     cluster: cloudCluster(session),
     ref: { apiVersion: awsApiVersion, kind: type.name, name: id },
     async read() {
-      const thing = await read()
-      return thing && awsObject(type, thing)
+      const resource = await read()
+      return resource && awsObject(type, resource)
     },
 
     async remove({ uid, resourceVersion }) {
-      // AWS takes no preconditions: the nearest thing is to look once more, right before.
-      const thing = await read()
-      if (!thing) return 'gone'
-      if (thing.uid !== uid || versionOf(thing) !== resourceVersion) return 'changed'
+      // AWS has no preconditions for deletions. Reading right before the call keeps the race as short as possible.
+      const resource = await read()
+      if (!resource) return 'gone'
+      if (resource.uid !== uid || versionOf(resource) !== resourceVersion) return 'changed'
       try {
-        await type.remove(session, thing, { force })
+        await type.remove(session, resource, { force })
       } catch (error) {
         if (!isAbsent(type, error)) throw error
       }
@@ -59,7 +59,7 @@ export function awsSubject(
   }
 }
 
-/** One resource as it is now; undefined when AWS says that there is none. */
+/** The current state of one resource; undefined when AWS reports that it does not exist. */
 export async function readAwsResource(
   session: AwsSession,
   type: AwsType,
@@ -77,7 +77,7 @@ export function isAbsent({ absent }: AwsType, error: unknown): boolean {
   return error instanceof Error && absent.includes(error.name)
 }
 
-/** Changes with anything that AWS says of a thing, tags included, which some services tell apart from the rest. */
+/** Changes with the description or the tags, which some services return separately. */
 function versionOf({ raw, tags }: Pick<AwsResource, 'raw' | 'tags'>): string {
   const sorted = Object.entries(tags).toSorted(([left], [right]) => (left < right ? -1 : 1))
   return createHash('sha256')

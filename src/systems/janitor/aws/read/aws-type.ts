@@ -4,42 +4,42 @@ import type { Resource, Use } from '../../model/resource.ts'
 import type { Evidence } from './evidence.ts'
 import type { AwsSession } from './session.ts'
 
-/** What is known of a cloud resource, whatever its type calls it. */
+/** A cloud resource in a form that all types share. */
 export interface AwsResource {
   readonly id: string
-  /** Differs from another one's under the same id. */
+  /** Unique over time: a later resource with the same id has another uid. */
   readonly uid: string
   readonly createdAt?: number | undefined
   readonly tags: Readonly<Record<string, string>>
-  /** As AWS describes it. */
+  /** The description that AWS returned. */
   readonly raw: unknown
-  /** In Swabbie's words, beside the raw fields. */
+  /** Properties under Swabbie's names, in addition to the raw fields. */
   readonly facts?: Readonly<Record<string, unknown>>
   readonly group?: string | undefined
   readonly shield?: Resource['shield']
 }
 
-/** A type of cloud resource. A new one is one more file; the lifecycle knows none of them. */
+/** A type of cloud resource. The cleanup cycles depend on this interface only, not on any type. */
 export interface AwsType {
   readonly name: AwsTypeName
-  /** Everything there is, or a throw. */
+  /** All resources of the type; throws when the listing may be incomplete. */
   list(session: AwsSession): Promise<readonly AwsResource[]>
-  /** One of them as it is now; undefined when it is gone. */
+  /** The current state of one resource; undefined when it does not exist. */
   read(session: AwsSession, id: string): Promise<AwsResource | undefined>
-  /** Looks at who uses what once, then answers for each. Throws when that cannot be known. */
-  detect(evidence: Evidence): Promise<(thing: AwsResource) => Use>
-  remove(session: AwsSession, thing: AwsResource, options: { readonly force: boolean }): Promise<void>
-  /** Writes a tag, or takes it away. Absent where AWS knows no tags: opt-outs are then kept by us alone. */
+  /** Reads the evidence once, and returns the use of each resource. Throws when use cannot be determined. */
+  detect(evidence: Evidence): Promise<(resource: AwsResource) => Use>
+  remove(session: AwsSession, resource: AwsResource, options: { readonly force: boolean }): Promise<void>
+  /** Sets a tag, or removes it. Absent for types without tags: their opt-outs are not mirrored. */
   tag?(
     session: AwsSession,
-    thing: AwsResource,
+    resource: AwsResource,
     tag: { readonly key: string; readonly value: string | undefined },
   ): Promise<void>
-  /** Names of errors that mean: it is not there. */
+  /** Error names by which AWS reports that the resource does not exist. */
   readonly absent: readonly string[]
 }
 
-/** `[{Key, Value}]` as a plain record: normalised once, so that every rule sees the same. */
+/** `[{Key, Value}]` as a record. */
 export function tagsOf(
   tags: readonly { readonly Key?: string | undefined; readonly Value?: string | undefined }[] | undefined,
 ): Readonly<Record<string, string>> {
@@ -49,15 +49,17 @@ export function tagsOf(
 /** Shields resources that a backup plan or lifecycle policy manages: deleting one would make the backups incomplete. */
 export function backupShield(tags: Readonly<Record<string, string>>): Resource['shield'] {
   const mark = Object.keys(tags).find((key) => key.startsWith('aws:dlm:') || key.startsWith('aws:backup:'))
-  return mark === undefined ? undefined : { because: 'shielded', detail: `it is kept by the plan of its tag ${mark}` }
+  return mark === undefined
+    ? undefined
+    : { because: 'shielded', detail: `the backup plan in its tag ${mark} manages it` }
 }
 
-/** The application of a name such as `web-staging-v003`. */
+/** The application in a name such as `web-staging-v003`: `web`. */
 export function applicationOf(name: string | undefined): string | undefined {
   return name === undefined ? undefined : name.split('-', 1)[0] || undefined
 }
 
-/** Epoch milliseconds of what the SDK calls a date. */
+/** A date of the SDK in epoch milliseconds. */
 export function timeOf(date: { getTime(): number } | string | undefined): number | undefined {
   if (date === undefined) return undefined
   if (typeof date !== 'string') return date.getTime()

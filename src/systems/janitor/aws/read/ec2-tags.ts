@@ -1,6 +1,6 @@
 import type { AwsType } from './aws-type.ts'
 
-/** Tags of everything that EC2 keeps. */
+/** Sets or removes a tag of an EC2 resource. */
 export const tagEc2: NonNullable<AwsType['tag']> = async ({ sdk, ec2 }, { id }, { key, value }) => {
   const Resources = [id]
   if (value === undefined) await ec2.send(new sdk.ec2.DeleteTagsCommand({ Resources, Tags: [{ Key: key }] }))

@@ -45,7 +45,7 @@ describe('a Eureka registry', () => {
   it.each([
     ['an error', { applications: {} }, 503],
     ['something else', { error: 'who are you' }, 200],
-  ])('that answers with %s is no registry', async (_, body, status) => {
+  ])('is not read when the server answers with %s', async (_, body, status) => {
     await expect(readRegistry(await serve(body, status))).rejects.toThrow('Eureka answered')
   })
 })
@@ -55,12 +55,12 @@ describe('C55: a group is out of discovery', () => {
   it.each([
     ['when all its instances are, since the last of them is', ['a', 'b'], { isOutOfDiscovery: true, since: 2000 }],
     ['not while one is up', ['a', 'up'], { isOutOfDiscovery: false }],
-    ['not while one is about to be', ['a', 'starting'], { isOutOfDiscovery: false }],
-    ['perhaps, when one never registered', ['a', 'stranger'], {}],
-    ['not while one is up, even if others never registered', ['up', 'stranger'], { isOutOfDiscovery: false }],
-    ['not while one of the things an instance is registered for is up', ['both'], { isOutOfDiscovery: false }],
+    ['not while one is starting', ['a', 'starting'], { isOutOfDiscovery: false }],
+    ['unknown, when one never registered', ['a', 'unregistered'], {}],
+    ['not while one is up, even if others never registered', ['up', 'unregistered'], { isOutOfDiscovery: false }],
+    ['not while any registration of an instance is up', ['both'], { isOutOfDiscovery: false }],
     ['when it has no instances', [], { isOutOfDiscovery: true }],
-    ['but since when is unknown, if one does not say', ['a', 'undated'], { isOutOfDiscovery: true }],
+    ['at an unknown time, if one registration has no timestamp', ['a', 'undated'], { isOutOfDiscovery: true }],
   ])('%s', (_, ids, expected) => {
     const registry = new Map([
       ['a', [out]],

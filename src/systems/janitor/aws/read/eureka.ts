@@ -1,22 +1,22 @@
-/** What a registry says of one instance. */
+/** One registration of an instance. */
 interface Registered {
   readonly status: string
   readonly updatedAt: number | undefined
 }
 
-/** By the id of an instance: everything that is registered for it. */
+/** Registrations by instance id. */
 export type Registry = ReadonlyMap<string, readonly Registered[]>
 
-/** What Swabbie's rules ask about discovery. A fact that is not known is left out. */
+/** The facts about discovery that Swabbie's rules read. Unknown facts are absent. */
 export interface DiscoveryFacts {
   readonly isOutOfDiscovery?: boolean
-  /** Since when the last of them has been out. */
+  /** When the last instance was taken out of service. */
   readonly outOfDiscoverySince?: number
 }
 
 const timeoutMs = 15_000
 
-/** Reads everything a Eureka server knows. Throws when that cannot be had whole. */
+/** Reads all registrations of a Eureka server; throws when the response is incomplete. */
 export async function readRegistry(url: string): Promise<Registry> {
   const response = await fetch(`${url.replace(/\/$/, '')}/apps`, {
     headers: { accept: 'application/json' },
@@ -25,7 +25,7 @@ export async function readRegistry(url: string): Promise<Registry> {
   })
   if (!response.ok) throw new Error(`Eureka answered ${response.status}`)
   const { applications } = (await response.json()) as Answer
-  if (!applications) throw new Error('Eureka answered something else than applications')
+  if (!applications) throw new Error('Eureka answered without applications')
   const instances = listOf(applications.application).flatMap(({ instance }) => listOf(instance))
   const entries = instances.map(({ instanceId = '', status = '', lastUpdatedTimestamp, dataCenterInfo }) => ({
     id: dataCenterInfo?.metadata?.['instance-id'] ?? instanceId,
@@ -35,13 +35,13 @@ export async function readRegistry(url: string): Promise<Registry> {
   return Map.groupBy(entries, ({ id }) => id)
 }
 
-/** Out of discovery is a group all of whose instances are registered, and taken out of service. */
+/** A group is out of discovery when all its instances are registered and out of service. */
 export function discoveryFacts(instanceIds: readonly string[], registry: Registry | undefined): DiscoveryFacts {
   if (!registry) return {}
   const registered = instanceIds.map((id) => registry.get(id) ?? [])
   const all = registered.flat()
   if (all.some(({ status }) => status !== 'OUT_OF_SERVICE')) return { isOutOfDiscovery: false }
-  // What never registered may well be in use without: nothing is known of it.
+  // An instance that never registered may be in use without discovery: its state is unknown.
   if (registered.some(({ length }) => length === 0)) return {}
   const times = all.flatMap(({ updatedAt }) => updatedAt ?? [])
   const isDated = times.length > 0 && times.length === all.length
@@ -59,7 +59,7 @@ interface Instance {
   readonly dataCenterInfo?: { readonly metadata?: Readonly<Record<string, string>> }
 }
 
-/** Older servers leave out the brackets around a single one. */
+/** Older servers send a single element without the array. */
 type OneOrMore<T> = T | readonly T[]
 
 function listOf<T>(given: OneOrMore<T> | undefined): readonly T[] {

@@ -3,13 +3,13 @@ import type { Image, Instance, LaunchTemplateVersion, NetworkInterface } from '@
 import { listCompletely, inventoryError } from './listing.ts'
 import type { AwsSession } from './session.ts'
 
-/** Who uses what in one region, read at most once per look. Everything throws when it cannot be known completely. */
+/** Evidence of use in one region. Each list is read at most once per inventory; every method throws when its list is incomplete. */
 export class Evidence {
   readonly session: AwsSession
-  /** All accounts known in this region: an image may be used in another one. */
+  /** All ProviderAccounts with this region: another account may use an image. */
   readonly #sessions: () => Promise<readonly AwsSession[]>
-  readonly #answers = new Map<string, Promise<unknown>>()
-  /** How many references have been seen, for floors. */
+  readonly #results = new Map<string, Promise<unknown>>()
+  /** The number of references found, compared with `safety.minInventory`. */
   references = 0
 
   constructor(session: AwsSession, sessions: () => Promise<readonly AwsSession[]>) {
@@ -45,7 +45,7 @@ export class Evidence {
     )
   }
 
-  /** Instances in every state but terminated: what is pending or stopped needs its image too. */
+  /** Instances in every state except terminated: pending and stopped instances need their image, too. */
   instances(session = this.session): Promise<readonly Instance[]> {
     const { sdk, ec2: client, account } = session
     return this.#once(`instances/${account}`, async () => {
@@ -59,7 +59,7 @@ export class Evidence {
     })
   }
 
-  /** The versions of launch templates that anything may start from: latest, default, and those that groups name. */
+  /** The template versions from which instances can start: latest, default, and those that groups name. */
   templateVersions(session = this.session): Promise<readonly LaunchTemplateVersion[]> {
     const { sdk, ec2: client, account } = session
     return this.#once(`template-versions/${account}`, async () => {
@@ -96,22 +96,22 @@ export class Evidence {
     )
   }
 
-  /** Our own images, disabled and deprecated ones included: they hold their snapshots all the same. */
+  /** The account's own images. Disabled and deprecated ones use their snapshots, too. */
   images(): Promise<readonly Image[]> {
     return this.#once('images', () => ownImages(this.session, { IncludeDisabled: true }))
   }
 
-  /** Remembers an answer, or a failure, for the rest of this look. */
-  #once<T>(name: string, ask: () => Promise<T>): Promise<T> {
-    const known = this.#answers.get(name) as Promise<T> | undefined
+  /** Caches a result, or a failure, for the rest of this inventory. */
+  #once<T>(name: string, read: () => Promise<T>): Promise<T> {
+    const known = this.#results.get(name) as Promise<T> | undefined
     if (known) return known
-    const answer = ask()
-    this.#answers.set(name, answer)
-    return answer
+    const result = read()
+    this.#results.set(name, result)
+    return result
   }
 }
 
-/** Images that belong to the account itself, deprecated ones among them. */
+/** Images that belong to the account, deprecated ones included. */
 export function ownImages(
   { sdk, ec2: client, account }: AwsSession,
   more: { readonly IncludeDisabled?: boolean } = {},

@@ -1,6 +1,6 @@
 import { InventoryError } from '../../model/resource.ts'
 
-/** A listing in pages: how many a page may hold, and the pages with that size. */
+/** A paginated listing: its maximum page size, and a function that reads it with a given page size. */
 export interface Listing<Page, Item> {
   readonly what: string
   readonly pageSize: number
@@ -9,15 +9,15 @@ export interface Listing<Page, Item> {
 }
 
 /**
- * Every item of a listing, or an InventoryError. A last page that is full to the brim may have been cut: then it is
- * listed once more in pages of another size, and both must agree.
+ * Every item of a listing, or an InventoryError. A full last page may mean a truncated listing: it is then read again with
+ * another page size, and both readings must have the same number of items.
  */
 export async function listCompletely<Page, Item>(listing: Listing<Page, Item>): Promise<readonly Item[]> {
   const first = await collect(listing, listing.pageSize)
   if (!first.lastWasFull) return first.items
   const second = await collect(listing, listing.pageSize - 1)
   if (second.items.length === first.items.length) return first.items
-  throw new InventoryError(`${listing.what}: the listing was cut after ${first.items.length}`)
+  throw new InventoryError(`${listing.what}: the listing is truncated after ${first.items.length} items`)
 }
 
 async function collect<Page, Item>(
@@ -29,7 +29,7 @@ async function collect<Page, Item>(
   try {
     for await (const page of pages(pageSize)) {
       const found = items(page)
-      if (!found) throw new InventoryError(`${what}: a page came without its items`)
+      if (!found) throw new InventoryError(`${what}: a page of the response has no items`)
       all.push(...found)
       lastWasFull = found.length >= pageSize
     }
@@ -39,7 +39,7 @@ async function collect<Page, Item>(
   return { items: all, lastWasFull }
 }
 
-/** What AWS said, as a reason not to rely on a listing. */
+/** An error of AWS as an InventoryError: the listing is incomplete. */
 export function inventoryError(what: string, error: unknown): InventoryError {
   if (error instanceof InventoryError) return error
   const { name, message } = error as Error

@@ -5,7 +5,7 @@ import type * as ElbV2 from '@aws-sdk/client-elastic-load-balancing-v2'
 import type * as Sts from '@aws-sdk/client-sts'
 import { ConfigError } from '../../../../client/cluster-config.ts'
 
-/** The parts of the AWS SDK we use. They are large, so they are loaded only for those who have an AWS account. */
+/** The parts of the AWS SDK that the janitor uses. They are large, so they are loaded with the first ProviderAccount. */
 export interface Sdk {
   readonly ec2: typeof Ec2
   readonly autoScaling: typeof AutoScaling
@@ -16,7 +16,7 @@ export interface Sdk {
 
 let loading: Promise<Sdk> | undefined
 
-/** Loads the SDK when the first account asks for it; says which package is missing when an install left it out. */
+/** Loads the SDK once. The error names the package that the installation lacks. */
 export function loadSdk(): Promise<Sdk> {
   return (loading ??= load().catch((error: unknown) => {
     loading = undefined

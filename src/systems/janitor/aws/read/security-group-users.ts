@@ -1,17 +1,17 @@
 import { inventoryError } from './listing.ts'
 import type { AwsSession } from './session.ts'
 
-/** Security groups that a service will use when it next starts something. */
+/** Security groups that a service will use for its next run. */
 export interface GroupUse {
   readonly groups: readonly string[]
   readonly by: string
 }
 
 /**
- * What Lambda functions, CodeBuild projects, Batch environments and ECS targets of event rules name: between two runs nothing
- * else shows it. Without their SDKs it cannot be known, and then no group counts as unused.
+ * The groups that Lambda functions, CodeBuild projects, Batch environments and ECS targets of event rules name: between two
+ * runs they have no network interface. Throws when a service cannot be read; no group then counts as unused.
  */
-export async function outsideGroups(session: AwsSession): Promise<readonly GroupUse[]> {
+export async function groupsOfServices(session: AwsSession): Promise<readonly GroupUse[]> {
   const uses: GroupUse[] = []
   for (const [what, read] of Object.entries(readers)) {
     try {
@@ -23,9 +23,9 @@ export async function outsideGroups(session: AwsSession): Promise<readonly Group
   return uses
 }
 
-/** A page that came without what it is about is no page. */
-function present<T>(items: readonly T[] | undefined): readonly T[] {
-  if (!items) throw new Error('a page came without its items')
+/** Throws for a page without items: the listing would be incomplete. */
+function requireItems<T>(items: readonly T[] | undefined): readonly T[] {
+  if (!items) throw new Error('a page of the response has no items')
   return items
 }
 
@@ -35,7 +35,7 @@ const readers: Readonly<Record<string, (session: AwsSession) => AsyncIterable<Gr
     const client = new LambdaClient(config)
     try {
       for await (const { Functions } of paginateListFunctions({ client }, {}))
-        for (const { VpcConfig, FunctionName } of present(Functions))
+        for (const { VpcConfig, FunctionName } of requireItems(Functions))
           yield { groups: VpcConfig?.SecurityGroupIds ?? [], by: `Lambda function ${FunctionName}` }
     } finally {
       client.destroy()
@@ -47,10 +47,10 @@ const readers: Readonly<Record<string, (session: AwsSession) => AsyncIterable<Gr
     const client = new CodeBuildClient(config)
     try {
       for await (const { projects: found } of paginateListProjects({ client }, {})) {
-        const names = [...present(found)]
+        const names = [...requireItems(found)]
         if (names.length === 0) continue
         const { projects } = await client.send(new BatchGetProjectsCommand({ names }))
-        for (const { vpcConfig, name } of present(projects))
+        for (const { vpcConfig, name } of requireItems(projects))
           yield { groups: vpcConfig?.securityGroupIds ?? [], by: `CodeBuild project ${name}` }
       }
     } finally {
@@ -63,7 +63,7 @@ const readers: Readonly<Record<string, (session: AwsSession) => AsyncIterable<Gr
     const client = new BatchClient(config)
     try {
       for await (const { computeEnvironments } of paginateDescribeComputeEnvironments({ client }, {}))
-        for (const { computeResources, computeEnvironmentName } of present(computeEnvironments))
+        for (const { computeResources, computeEnvironmentName } of requireItems(computeEnvironments))
           yield { groups: computeResources?.securityGroupIds ?? [], by: `Batch environment ${computeEnvironmentName}` }
     } finally {
       client.destroy()
@@ -110,7 +110,7 @@ async function* paged<Page extends { readonly NextToken?: string | undefined }, 
   let token: string | undefined
   do {
     const page = await ask(token === undefined ? {} : { NextToken: token })
-    yield* present(items(page))
+    yield* requireItems(items(page))
     token = page.NextToken
   } while (token !== undefined)
 }

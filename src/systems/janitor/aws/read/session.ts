@@ -14,7 +14,7 @@ export interface AwsCredentials {
   readonly sessionToken?: string
 }
 
-/** What every client of the SDK is built with. */
+/** The configuration of every SDK client. */
 export interface ClientConfig {
   readonly region: string
   readonly endpoint?: string
@@ -23,12 +23,12 @@ export interface ClientConfig {
   readonly retryMode: 'adaptive'
 }
 
-/** One account in one region, with the clients to work there. */
+/** One account in one region, with its SDK clients. */
 export interface AwsSession {
   readonly account: string
   readonly accountId: string
   readonly region: string
-  /** Where its instances register for discovery. */
+  /** The Eureka server at which its instances register. */
   readonly eurekaUrl: string | undefined
   readonly sdk: Sdk
   readonly config: ClientConfig
@@ -43,19 +43,19 @@ export interface SessionOptions {
   readonly account: string
   readonly spec: ProviderAccountSpec
   readonly region: string
-  /** Keys out of the account's Secret; undefined: whatever the machine has. */
+  /** The keys in the account's Secret; undefined for the credentials of the environment. */
   readonly keys: () => Promise<AwsCredentials | undefined>
   readonly clock: Clock
 }
 
-/** Opens an account in a region, and makes sure that it is the account it is said to be. */
+/** Opens an account in a region. Throws when the credentials belong to another account than `spec.accountId`. */
 export async function openSession({ account, spec, region, keys, clock }: SessionOptions): Promise<AwsSession> {
   const sdk = await loadSdk()
   const base: Omit<ClientConfig, 'credentials'> = {
     region,
     ...(spec.endpoint ? { endpoint: spec.endpoint } : {}),
     maxAttempts: 6,
-    // Slows down by itself when AWS says that it is too much.
+    // Reduces the request rate when AWS throttles.
     retryMode: 'adaptive',
   }
   const own = await keys()
@@ -64,7 +64,9 @@ export async function openSession({ account, spec, region, keys, clock }: Sessio
   const config: ClientConfig = { ...base, ...(credentials ? { credentials } : {}) }
   const accountId = await identify(sdk, config)
   if (spec.accountId !== undefined && accountId !== spec.accountId)
-    throw new InventoryError(`ProviderAccount ${account} leads to account ${accountId}, not to ${spec.accountId}`)
+    throw new InventoryError(
+      `the credentials of ProviderAccount ${account} belong to account ${accountId}, not to ${spec.accountId}`,
+    )
   const clients = {
     ec2: new sdk.ec2.EC2Client(config),
     autoScaling: new sdk.autoScaling.AutoScalingClient(config),
@@ -85,7 +87,7 @@ export async function openSession({ account, spec, region, keys, clock }: Sessio
   }
 }
 
-/** Credentials of the account's role, taken anew five minutes before they end. */
+/** Credentials of the account's role, renewed five minutes before they expire. */
 function assumedRole(
   { sts }: Sdk,
   source: Omit<ClientConfig, 'credentials'> & { readonly credentials?: () => Promise<AwsCredentials> },
@@ -105,7 +107,7 @@ function assumedRole(
         }),
       )
       if (!given?.AccessKeyId || !given.SecretAccessKey || !given.SessionToken)
-        throw new InventoryError(`role ${spec.roleArn} gave no credentials`)
+        throw new InventoryError(`AWS returned no credentials for role ${spec.roleArn}`)
       const credentials = {
         accessKeyId: given.AccessKeyId,
         secretAccessKey: given.SecretAccessKey,
@@ -131,7 +133,7 @@ async function identify({ sts }: Sdk, config: ClientConfig): Promise<string> {
   }
 }
 
-/** The time by AWS's own clock, as its answers carry it. */
+/** The time of AWS's clock, from the Date header of a response. */
 export async function timeAtAws({ sdk: { sts }, config }: AwsSession): Promise<number | undefined> {
   const client = new sts.STSClient(config)
   let date: string | undefined

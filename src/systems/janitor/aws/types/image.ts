@@ -6,7 +6,7 @@ import { ownImages, type Evidence } from '../read/evidence.ts'
 import { inventoryError } from '../read/listing.ts'
 import type { AwsSession } from '../read/session.ts'
 
-/** Machine images of our own. In use when anything in any known account of the region may start from them. */
+/** The account's own machine images. In use when any known account of the region can start an instance from them. */
 export const imageType: AwsType = {
   name: 'image',
   absent: ['InvalidAMIID.NotFound', 'InvalidAMIID.Unavailable'],
@@ -25,14 +25,14 @@ export const imageType: AwsType = {
   async detect(evidence) {
     const used = await imagesInUse(evidence)
     evidence.references += used.size
-    const strangers = await strangersIn(evidence, (id) => !used.has(id))
+    const sharers = await unknownAccounts(evidence, (id) => !used.has(id))
     return ({ id }) => {
       const by = used.get(id)
       if (by !== undefined) return { state: 'used', by }
-      const who = strangers.get(id)
+      const who = sharers.get(id)
       return who === undefined
         ? { state: 'unused', because: 'no instance, launch configuration or template uses it' }
-        : { state: 'unknown', because: `it is shared with ${who}, whose use of it cannot be seen` }
+        : { state: 'unknown', because: `it is shared with ${who}, where Sojourn cannot see its use` }
     }
   },
 
@@ -43,17 +43,17 @@ export const imageType: AwsType = {
   tag: tagEc2,
 }
 
-/** Who uses what: one of each sort that does, for rules ask for each. */
+/** The users of each image, one per type of user: Swabbie's rules ask about each type. */
 async function imagesInUse(evidence: Evidence): Promise<ReadonlyMap<string, string>> {
   const used = new Map<string, string>()
-  const sorts = new Map<string, Set<string>>()
-  const add = (image: string | undefined, sort: string, name: string | undefined) => {
+  const types = new Map<string, Set<string>>()
+  const add = (image: string | undefined, type: string, name: string | undefined) => {
     if (image === undefined) return
-    const known = sorts.get(image) ?? new Set()
-    if (known.has(sort)) return
-    sorts.set(image, known.add(sort))
+    const known = types.get(image) ?? new Set()
+    if (known.has(type)) return
+    types.set(image, known.add(type))
     const former = used.get(image)
-    used.set(image, `${former === undefined ? '' : `${former}, `}${sort} ${name}`)
+    used.set(image, `${former === undefined ? '' : `${former}, `}${type} ${name}`)
   }
   for (const session of await evidence.sessions()) {
     for (const { ImageId, InstanceId } of await evidence.instances(session)) add(ImageId, 'instance', InstanceId)
@@ -65,23 +65,26 @@ async function imagesInUse(evidence: Evidence): Promise<ReadonlyMap<string, stri
   return used
 }
 
-/** For images that no known account uses: an unknown account, organization or group that may start instances from them. */
-async function strangersIn(evidence: Evidence, isAsked: (id: string) => boolean): Promise<ReadonlyMap<string, string>> {
+/** By image: an account, organization or group without a ProviderAccount that may start instances from it. */
+async function unknownAccounts(
+  evidence: Evidence,
+  isAsked: (id: string) => boolean,
+): Promise<ReadonlyMap<string, string>> {
   const known = new Set((await evidence.sessions()).map(({ accountId }) => accountId))
   const asked = (await evidence.images()).flatMap(({ ImageId = '' }) => (isAsked(ImageId) ? [ImageId] : []))
-  const strangers = new Map<string, string>()
-  for (let start = 0; start < asked.length; start += askedAtOnce)
+  const sharers = new Map<string, string>()
+  for (let start = 0; start < asked.length; start += maxConcurrent)
     await Promise.all(
-      asked.slice(start, start + askedAtOnce).map(async (id) => {
+      asked.slice(start, start + maxConcurrent).map(async (id) => {
         const shared = await sharedWith(evidence.session, id)
-        const stranger = shared.find((who) => !known.has(who))
-        if (stranger !== undefined) strangers.set(id, stranger)
+        const sharer = shared.find((who) => !known.has(who))
+        if (sharer !== undefined) sharers.set(id, sharer)
       }),
     )
-  return strangers
+  return sharers
 }
 
-const askedAtOnce = 10
+const maxConcurrent = 10
 
 /** Accounts, organizations and groups that may start instances from an image. */
 async function sharedWith({ sdk, ec2, account }: AwsSession, id: string): Promise<readonly string[]> {
@@ -89,14 +92,14 @@ async function sharedWith({ sdk, ec2, account }: AwsSession, id: string): Promis
     const { LaunchPermissions } = await ec2.send(
       new sdk.ec2.DescribeImageAttributeCommand({ ImageId: id, Attribute: 'launchPermission' }),
     )
-    if (!LaunchPermissions) throw new Error('the answer came without permissions')
+    if (!LaunchPermissions) throw new Error('the response has no LaunchPermissions')
     return LaunchPermissions.map(
       ({ UserId, Group, OrganizationArn, OrganizationalUnitArn }) =>
         UserId ?? OrganizationArn ?? OrganizationalUnitArn ?? `group ${Group}`,
     )
   } catch (error) {
     if (isAbsent(imageType, error)) return []
-    throw inventoryError(`who images of ${account} are shared with`, error)
+    throw inventoryError(`launch permissions of images of ${account}`, error)
   }
 }
 

@@ -5,22 +5,22 @@ import { tagEc2 } from '../read/ec2-tags.ts'
 import { Evidence, templatesOf } from '../read/evidence.ts'
 import { listCompletely } from '../read/listing.ts'
 
-const unusedBySets = { state: 'unused', because: 'no auto-scaling group uses it' } as const
+const unusedByGroups = { state: 'unused', because: 'no auto-scaling group uses it' } as const
 
-/** Launch configurations. In use when a group or one of its instances was started from them. */
+/** Launch configurations. In use when an auto-scaling group names them, or one of its instances was started from them. */
 export const launchConfigurationType: AwsType = {
   name: 'launchConfiguration',
   absent: [],
 
   async list(session) {
-    return (await new Evidence(session, async () => [session]).launchConfigurations()).map(configurationThing)
+    return (await new Evidence(session, async () => [session]).launchConfigurations()).map(configurationResource)
   },
 
   async read({ sdk, autoScaling }, id) {
     const { LaunchConfigurations = [] } = await autoScaling.send(
       new sdk.autoScaling.DescribeLaunchConfigurationsCommand({ LaunchConfigurationNames: [id] }),
     )
-    return LaunchConfigurations[0] && configurationThing(LaunchConfigurations[0])
+    return LaunchConfigurations[0] && configurationResource(LaunchConfigurations[0])
   },
 
   async detect(evidence) {
@@ -28,7 +28,7 @@ export const launchConfigurationType: AwsType = {
     for (const { LaunchConfigurationName, AutoScalingGroupName, Instances = [] } of await evidence.groups())
       for (const name of [LaunchConfigurationName, ...Instances.map((instance) => instance.LaunchConfigurationName)])
         if (name) used.set(name, `auto-scaling group ${AutoScalingGroupName}`)
-    return ({ id }) => (used.has(id) ? { state: 'used', by: used.get(id) ?? '' } : unusedBySets)
+    return ({ id }) => (used.has(id) ? { state: 'used', by: used.get(id) ?? '' } : unusedByGroups)
   },
 
   async remove({ sdk, autoScaling }, { id }) {
@@ -36,7 +36,7 @@ export const launchConfigurationType: AwsType = {
   },
 }
 
-/** Launch templates. In use when a group names them anywhere, or an instance was started from them. */
+/** Launch templates. In use when an auto-scaling group names them, overrides included, or an instance was started from them. */
 export const launchTemplateType: AwsType = {
   name: 'launchTemplate',
   absent: [
@@ -52,14 +52,14 @@ export const launchTemplateType: AwsType = {
       pages: (pageSize) => sdk.ec2.paginateDescribeLaunchTemplates({ client, pageSize }, {}),
       items: ({ LaunchTemplates }) => LaunchTemplates,
     })
-    return templates.map(templateThing)
+    return templates.map(templateResource)
   },
 
   async read({ sdk, ec2 }, id) {
     const { LaunchTemplates = [] } = await ec2.send(
       new sdk.ec2.DescribeLaunchTemplatesCommand({ LaunchTemplateIds: [id] }),
     )
-    return LaunchTemplates[0] && templateThing(LaunchTemplates[0])
+    return LaunchTemplates[0] && templateResource(LaunchTemplates[0])
   },
 
   async detect(evidence) {
@@ -74,7 +74,7 @@ export const launchTemplateType: AwsType = {
     }
     return ({ id, raw }) => {
       const by = used.get(id) ?? used.get((raw as LaunchTemplate).LaunchTemplateName ?? '')
-      return by === undefined ? unusedBySets : { state: 'used', by }
+      return by === undefined ? unusedByGroups : { state: 'used', by }
     }
   },
 
@@ -85,7 +85,7 @@ export const launchTemplateType: AwsType = {
   tag: tagEc2,
 }
 
-function configurationThing(configuration: LaunchConfiguration): AwsResource {
+function configurationResource(configuration: LaunchConfiguration): AwsResource {
   const id = configuration.LaunchConfigurationName ?? ''
   return {
     id,
@@ -98,7 +98,7 @@ function configurationThing(configuration: LaunchConfiguration): AwsResource {
   }
 }
 
-function templateThing(template: LaunchTemplate): AwsResource {
+function templateResource(template: LaunchTemplate): AwsResource {
   const id = template.LaunchTemplateId ?? ''
   return {
     id,

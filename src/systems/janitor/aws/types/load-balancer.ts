@@ -5,9 +5,9 @@ import { InventoryError } from '../../model/resource.ts'
 import { inventoryError, listCompletely } from '../read/listing.ts'
 import type { AwsSession } from '../read/session.ts'
 
-const nothingBehind = { state: 'unused', because: 'nothing is behind it' } as const
+const unattached = { state: 'unused', because: 'no instance, target or auto-scaling group is attached to it' } as const
 
-/** Classic load balancers. In use with instances, or when a group names them. */
+/** Classic load balancers. In use while instances are registered, or an auto-scaling group names them. */
 export const loadBalancerType: AwsType = {
   name: 'loadBalancer',
   absent: ['LoadBalancerNotFound', 'AccessPointNotFoundException', 'AccessPointNotFound'],
@@ -24,7 +24,7 @@ export const loadBalancerType: AwsType = {
       session,
       found.map(({ LoadBalancerName }) => LoadBalancerName ?? ''),
     )
-    return found.map((balancer) => classicThing(balancer, tags.get(balancer.LoadBalancerName ?? '') ?? {}))
+    return found.map((balancer) => classicResource(balancer, tags.get(balancer.LoadBalancerName ?? '') ?? {}))
   },
 
   async read(session, id) {
@@ -33,7 +33,7 @@ export const loadBalancerType: AwsType = {
       new sdk.elb.DescribeLoadBalancersCommand({ LoadBalancerNames: [id] }),
     )
     const [balancer] = LoadBalancerDescriptions
-    return balancer && classicThing(balancer, (await classicTags(session, [id])).get(id) ?? {})
+    return balancer && classicResource(balancer, (await classicTags(session, [id])).get(id) ?? {})
   },
 
   async detect(evidence) {
@@ -44,7 +44,7 @@ export const loadBalancerType: AwsType = {
     return ({ id, raw }) => {
       const { Instances = [] } = raw as LoadBalancerDescription
       if (Instances.length > 0) return { state: 'used', by: `${Instances.length} instances` }
-      return used.has(id) ? { state: 'used', by: used.get(id) ?? '' } : nothingBehind
+      return used.has(id) ? { state: 'used', by: used.get(id) ?? '' } : unattached
     }
   },
 
@@ -59,13 +59,16 @@ export const loadBalancerType: AwsType = {
   },
 }
 
-/** Application, network and gateway load balancers. In use when a target is registered, a group registers with them, or they answer themselves. */
+/**
+ * Application, network and gateway load balancers. In use while a target is registered, an auto-scaling group registers its
+ * instances with them, or a listener rule responds without a target.
+ */
 export const loadBalancerV2Type: AwsType = {
   name: 'loadBalancerV2',
   absent: ['LoadBalancerNotFoundException', 'LoadBalancerNotFound'],
 
   async list(session) {
-    return Promise.all((await balancersOf(session)).map((balancer) => modernThing(session, balancer)))
+    return Promise.all((await balancersOf(session)).map((balancer) => v2Resource(session, balancer)))
   },
 
   async read(session, id) {
@@ -73,7 +76,7 @@ export const loadBalancerV2Type: AwsType = {
     const { LoadBalancers = [] } = await elbV2.send(
       new sdk.elbV2.DescribeLoadBalancersCommand({ LoadBalancerArns: [id] }),
     )
-    return LoadBalancers[0] && modernThing(session, LoadBalancers[0])
+    return LoadBalancers[0] && v2Resource(session, LoadBalancers[0])
   },
 
   async detect(evidence) {
@@ -99,10 +102,10 @@ export const loadBalancerV2Type: AwsType = {
         for (const arn of LoadBalancerArns) used.set(arn, `target group ${TargetGroupArn}`)
     }
     for (const { LoadBalancerArn: arn = '' } of await balancersOf(session)) {
-      const by = used.has(arn) ? undefined : await answerOf(session, arn)
+      const by = used.has(arn) ? undefined : await respondingRule(session, arn)
       if (by !== undefined) used.set(arn, by)
     }
-    return ({ id }) => (used.has(id) ? { state: 'used', by: used.get(id) ?? '' } : nothingBehind)
+    return ({ id }) => (used.has(id) ? { state: 'used', by: used.get(id) ?? '' } : unattached)
   },
 
   async remove({ sdk, elbV2 }, { id }) {
@@ -125,8 +128,8 @@ function balancersOf({ sdk, elbV2: client, account }: AwsSession): Promise<reado
   })
 }
 
-/** The rule by which a balancer serves callers with nothing behind it: it leads them elsewhere, or says more than that there is nothing. */
-async function answerOf({ sdk, elbV2: client, account }: AwsSession, arn: string): Promise<string | undefined> {
+/** A listener rule that serves callers without a target: a redirect, or a fixed response other than an error. */
+async function respondingRule({ sdk, elbV2: client, account }: AwsSession, arn: string): Promise<string | undefined> {
   const listeners = await listCompletely({
     what: `listeners of ${account}`,
     pageSize: 400,
@@ -134,7 +137,7 @@ async function answerOf({ sdk, elbV2: client, account }: AwsSession, arn: string
     items: ({ Listeners }) => Listeners,
   })
   for (const { ListenerArn, Protocol = '' } of listeners) {
-    // Only these have rules.
+    // Listeners of other protocols have no rules.
     if (!Protocol.startsWith('HTTP')) continue
     const rules = await listCompletely({
       what: `rules of listeners of ${account}`,
@@ -142,26 +145,26 @@ async function answerOf({ sdk, elbV2: client, account }: AwsSession, arn: string
       pages: (pageSize) => sdk.elbV2.paginateDescribeRules({ client, pageSize }, { ListenerArn }),
       items: ({ Rules }) => Rules,
     })
-    if (rules.some(({ Actions = [] }) => Actions.some(isAnswer))) return `a rule of listener ${ListenerArn}`
+    if (rules.some(({ Actions = [] }) => Actions.some(isResponse))) return `a rule of listener ${ListenerArn}`
   }
   return undefined
 }
 
-function isAnswer({ Type, FixedResponseConfig }: Action): boolean {
+function isResponse({ Type, FixedResponseConfig }: Action): boolean {
   return Type === 'redirect' || (Type === 'fixed-response' && /^[23]/.test(FixedResponseConfig?.StatusCode ?? ''))
 }
 
 async function targetsOf({ sdk, elbV2, account }: AwsSession, TargetGroupArn: string | undefined): Promise<number> {
   try {
     const { TargetHealthDescriptions } = await elbV2.send(new sdk.elbV2.DescribeTargetHealthCommand({ TargetGroupArn }))
-    if (!TargetHealthDescriptions) throw new Error('the answer came without targets')
+    if (!TargetHealthDescriptions) throw new Error('the response has no TargetHealthDescriptions')
     return TargetHealthDescriptions.length
   } catch (error) {
     throw inventoryError(`targets of ${account}`, error)
   }
 }
 
-/** Tags of classic load balancers; AWS takes twenty names at once. */
+/** Tags of classic load balancers. AWS accepts at most twenty names per call. */
 async function classicTags(
   { sdk, elb, account }: AwsSession,
   names: readonly string[],
@@ -175,15 +178,15 @@ async function classicTags(
         throw inventoryError(`tags of load balancers of ${account}`, error)
       })
     for (const { LoadBalancerName = '', Tags } of TagDescriptions) tags.set(LoadBalancerName, tagsOf(Tags))
-    // A tag may protect the load balancer, so a missing answer makes the inventory incomplete.
-    const silent = LoadBalancerNames.filter((name) => !tags.has(name))
-    if (silent.length > 0)
-      throw new InventoryError(`tags of ${account}: the answer came without those of ${silent.join()}`)
+    // A tag may protect the load balancer, so missing tags make the inventory incomplete.
+    const missing = LoadBalancerNames.filter((name) => !tags.has(name))
+    if (missing.length > 0)
+      throw new InventoryError(`tags of ${account}: the response lacks those of ${missing.join()}`)
   }
   return tags
 }
 
-function classicThing(balancer: LoadBalancerDescription, tags: Readonly<Record<string, string>>): AwsResource {
+function classicResource(balancer: LoadBalancerDescription, tags: Readonly<Record<string, string>>): AwsResource {
   const id = balancer.LoadBalancerName ?? ''
   const createdAt = timeOf(balancer.CreatedTime)
   return {
@@ -197,16 +200,16 @@ function classicThing(balancer: LoadBalancerDescription, tags: Readonly<Record<s
   }
 }
 
-async function modernThing({ sdk, elbV2, account }: AwsSession, balancer: LoadBalancer): Promise<AwsResource> {
+async function v2Resource({ sdk, elbV2, account }: AwsSession, balancer: LoadBalancer): Promise<AwsResource> {
   const id = balancer.LoadBalancerArn ?? ''
   try {
     const { TagDescriptions } = await elbV2.send(new sdk.elbV2.DescribeTagsCommand({ ResourceArns: [id] }))
     const described = TagDescriptions?.find(({ ResourceArn }) => ResourceArn === id)
-    if (!described) throw new Error('the answer came without its tags')
+    if (!described) throw new Error('the response has no tags for it')
     const { Attributes } = await elbV2.send(
       new sdk.elbV2.DescribeLoadBalancerAttributesCommand({ LoadBalancerArn: id }),
     )
-    if (!Attributes) throw new Error('the answer came without its attributes')
+    if (!Attributes) throw new Error('the response has no attributes for it')
     const isProtected = Attributes.some(({ Key, Value }) => Key === 'deletion_protection.enabled' && Value === 'true')
     return {
       id,

@@ -4,9 +4,12 @@ import { tagEc2 } from '../read/ec2-tags.ts'
 import type { Evidence } from '../read/evidence.ts'
 import { inventoryError, listCompletely } from '../read/listing.ts'
 import type { AwsSession } from '../read/session.ts'
-import { outsideGroups } from '../read/security-group-users.ts'
+import { groupsOfServices } from '../read/security-group-users.ts'
 
-/** Security groups. In use by interfaces, instances, balancers, templates, rules of other groups, and services that start later. */
+/**
+ * Security groups. Network interfaces, instances, launch configurations, launch templates, rules of other groups, and services
+ * that start instances later (Lambda, CodeBuild, Batch, ECS) use them.
+ */
 export const securityGroupType: AwsType = {
   name: 'securityGroup',
   absent: ['InvalidGroup.NotFound', 'InvalidGroupId.NotFound'],
@@ -73,14 +76,14 @@ async function groupsInUse(evidence: Evidence): Promise<ReadonlyMap<string, stri
       ],
       `launch template ${LaunchTemplateName}`,
     )
-  for (const group of await groupsOf(session)) add(namedBy(group), `a rule of ${group.GroupId}`)
+  for (const group of await groupsOf(session)) add(groupsInRules(group), `a rule of ${group.GroupId}`)
   await addPeered(session, add)
-  for (const { groups, by } of await outsideGroups(session)) add(groups, by)
+  for (const { groups, by } of await groupsOfServices(session)) add(groups, by)
   return used
 }
 
-/** Groups that another group's rules name. A rule that names its own group proves nothing. */
-function namedBy({
+/** The groups that a group's rules name. A rule that names its own group is no use. */
+function groupsInRules({
   GroupId,
   IpPermissions = [],
   IpPermissionsEgress = [],
@@ -90,7 +93,7 @@ function namedBy({
     .filter((id) => id !== GroupId)
 }
 
-/** Groups that rules on the other side of a peering name. */
+/** Adds groups that rules in peered VPCs name. */
 async function addPeered(
   session: AwsSession,
   add: (groups: readonly (string | undefined)[], by: string) => void,
@@ -108,7 +111,7 @@ async function addPeered(
     const { SecurityGroupReferenceSet } = await client.send(
       new sdk.ec2.DescribeSecurityGroupReferencesCommand({ GroupId }),
     )
-    if (!SecurityGroupReferenceSet) throw new Error('the answer came without references')
+    if (!SecurityGroupReferenceSet) throw new Error('the response has no SecurityGroupReferenceSet')
     for (const reference of SecurityGroupReferenceSet) add([reference.GroupId], `VPC ${reference.ReferencingVpcId}`)
   } catch (error) {
     throw inventoryError(`peered security groups of ${account}`, error)

@@ -6,7 +6,10 @@ import { Evidence } from '../read/evidence.ts'
 import { listCompletely } from '../read/listing.ts'
 import type { AwsSession } from '../read/session.ts'
 
-/** Auto-scaling groups, Swabbie's server groups. In use while they have instances, warm ones included, or are to get some. */
+/**
+ * Auto-scaling groups, which Swabbie calls server groups. In use while they have instances, warm ones included, or will get
+ * some by their desired capacity or a scheduled action.
+ */
 export const serverGroupType: AwsType = {
   name: 'serverGroup',
   absent: [],
@@ -26,16 +29,16 @@ export const serverGroupType: AwsType = {
   },
 
   async detect({ session }) {
-    const awaited = await awaitedGroups(session)
+    const scaleUps = await scheduledScaleUps(session)
     return ({ id, raw }) => {
       const { Instances = [], DesiredCapacity = 0, WarmPoolSize = 0 } = raw as AutoScalingGroup
       const here = Instances.length + WarmPoolSize
       if (here > 0) return { state: 'used', by: `${here} instances` }
-      const action = awaited.get(id)
+      const action = scaleUps.get(id)
       if (action !== undefined) return { state: 'used', by: `scheduled action ${action}` }
       return DesiredCapacity > 0
-        ? { state: 'used', by: `${DesiredCapacity} wanted instances` }
-        : { state: 'unused', because: 'it has no instances and wants none' }
+        ? { state: 'used', by: `its desired capacity of ${DesiredCapacity}` }
+        : { state: 'unused', because: 'it has no instances and a desired capacity of 0' }
     }
   },
 
@@ -61,8 +64,12 @@ export const serverGroupType: AwsType = {
   },
 }
 
-/** Groups that a scheduled action will scale up, by the name of that action. */
-async function awaitedGroups({ sdk, autoScaling: client, account }: AwsSession): Promise<ReadonlyMap<string, string>> {
+/** Scheduled actions that scale a group up, by the name of the group. */
+async function scheduledScaleUps({
+  sdk,
+  autoScaling: client,
+  account,
+}: AwsSession): Promise<ReadonlyMap<string, string>> {
   const actions = await listCompletely({
     what: `scheduled actions of ${account}`,
     pageSize: 100,
@@ -76,7 +83,7 @@ async function awaitedGroups({ sdk, autoScaling: client, account }: AwsSession):
   )
 }
 
-/** The account's Eureka registry; undefined when it has none or cannot be read. */
+/** The account's Eureka registry; undefined when it has none, or it cannot be read: discovery rules are then undecided. */
 async function registryOf({ eurekaUrl }: AwsSession): Promise<Registry | undefined> {
   return eurekaUrl === undefined ? undefined : readRegistry(eurekaUrl).catch(() => undefined)
 }
@@ -108,7 +115,7 @@ function toResource(group: AutoScalingGroup, registry?: Registry): AwsResource {
   }
 }
 
-/** `User suspended at 2026-01-02T03:04:05Z`: the only place that says since when. */
+/** The time in `User suspended at 2026-01-02T03:04:05Z`. AWS reports it nowhere else. */
 function suspendedAt(reason: string | undefined): number | undefined {
   const [, time] = /(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)/.exec(reason ?? '') ?? []
   return time === undefined ? undefined : parseTime(`${time}Z`)

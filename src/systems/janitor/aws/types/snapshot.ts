@@ -4,7 +4,7 @@ import { tagEc2 } from '../read/ec2-tags.ts'
 import type { Evidence } from '../read/evidence.ts'
 import { listCompletely } from '../read/listing.ts'
 
-/** Snapshots of our own. In use when an image, a launch configuration or a template maps them. */
+/** The account's own snapshots. In use when an image, a launch configuration or a launch template maps them. */
 export const snapshotType: AwsType = {
   name: 'snapshot',
   absent: ['InvalidSnapshot.NotFound'],
@@ -28,7 +28,7 @@ export const snapshotType: AwsType = {
     const used = await snapshotsInUse(evidence)
     evidence.references += used.size
     return ({ id, raw }) => {
-      if ((raw as Snapshot).State === 'pending') return { state: 'used', by: 'its own making' }
+      if ((raw as Snapshot).State === 'pending') return { state: 'used', by: 'its pending creation' }
       const by = used.get(id)
       return by === undefined ? { state: 'unused', because: 'no image maps it' } : { state: 'used', by }
     }

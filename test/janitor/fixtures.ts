@@ -1,8 +1,8 @@
-import type { CleanupPolicy, CleanupPolicySpec } from '../../apis/cleanup-policy.ts'
-import type { Mark } from './decision/decide.ts'
-import { noHistory, type JudgeContext } from './verdict/judge.ts'
-import { compilePolicy, type CompiledPolicy } from './policy/policy.ts'
-import type { Resource } from './model/resource.ts'
+import type { CleanupPolicy, CleanupPolicySpec } from '../../src/apis/cleanup-policy.ts'
+import type { Mark } from '../../src/systems/janitor/decision/decide.ts'
+import { noHistory, type JudgeContext } from '../../src/systems/janitor/verdict/judge.ts'
+import { compilePolicy, type CompiledPolicy } from '../../src/systems/janitor/policy/policy.ts'
+import type { Resource } from '../../src/systems/janitor/model/resource.ts'
 
 /** Monday, 2026-03-02 10:00 UTC. */
 export const now = 1_772_445_600_000
