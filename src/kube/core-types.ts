@@ -65,3 +65,6 @@ export const podDisruptionBudgets: ResourceType = {
   plural: 'poddisruptionbudgets',
   namespaced: true,
 }
+const rbac = { group: 'rbac.authorization.k8s.io', version: 'v1', namespaced: true } as const
+export const roles: ResourceType = { ...rbac, kind: 'Role', plural: 'roles' }
+export const roleBindings: ResourceType = { ...rbac, kind: 'RoleBinding', plural: 'rolebindings' }

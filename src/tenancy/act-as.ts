@@ -114,6 +114,9 @@ export class ActAs {
   }
 }
 
+/** Gives each object its actor. A port, so that a forecast can take the creators' rights for granted. */
+export type ActsFor = Pick<ActAs, 'for'>
+
 /** What a controller uses for one object: a client, and the question to ask before each request. */
 export interface Actor {
   /** Sends requests as the object's ServiceAccount, where it has one. */

@@ -16,6 +16,7 @@ import { Informers } from '../../src/runtime/cache/informers.ts'
 import { silentLogger } from '../../src/runtime/observability/log.ts'
 import { Metrics } from '../../src/runtime/observability/metrics.ts'
 import { Promoter, type PromoterOptions } from '../../src/systems/promoter/controller.ts'
+import { trusting } from '../trusting.ts'
 
 export const helmRelease: ResourceType = {
   group: 'helm.toolkit.fluxcd.io',
@@ -181,6 +182,7 @@ export class TestPromoter {
       client,
       informers: this.informers,
       clusters: this.clusters,
+      actAs: trusting(client),
       events,
       ports,
       ...options,

@@ -8,6 +8,7 @@ import { Informers } from '../../src/runtime/cache/informers.ts'
 import { silentLogger } from '../../src/runtime/observability/log.ts'
 import { Metrics } from '../../src/runtime/observability/metrics.ts'
 import { Promoter } from '../../src/systems/promoter/controller.ts'
+import { trusting } from '../trusting.ts'
 
 /** One promoter in a process of its own, to be killed: `promoter-process.ts KUBECONFIG EPOCH SPEED`. */
 const [kubeconfig = '', epoch = '0', speed = '1'] = process.argv.slice(2)
@@ -38,6 +39,7 @@ const { controller } = new Promoter({
   client,
   informers,
   clusters,
+  actAs: trusting(client),
   events,
   ports: { clock: fastClock, log, metrics: new Metrics() },
 })

@@ -11,6 +11,8 @@ import type { Logger } from '../../runtime/observability/log.ts'
 import { Metrics } from '../../runtime/observability/metrics.ts'
 import { createClusters } from './clusters.ts'
 import type { CollectorOptions } from '../../systems/collector/controller.ts'
+import { AccessReviews } from '../../tenancy/access-reviews.ts'
+import { ActAs, type ActsFor } from '../../tenancy/act-as.ts'
 import type { Config } from '../config/config.ts'
 import { AccessReviews } from '../../tenancy/access-reviews.ts'
 import { ActAs } from '../../tenancy/act-as.ts'
@@ -35,6 +37,8 @@ export interface Instance {
   /** How controllers act for objects that tenants wrote. */
   readonly actAs: ActAs
   readonly clusters: Clusters
+  /** Whose rights bound what is done for an object. */
+  readonly actAs: ActsFor
   readonly external: ExternalPorts
   /** Direct access to the embedded server's store, for the collector; undefined on a real cluster. */
   readonly embedded: EmbeddedAccess | undefined
@@ -50,6 +54,8 @@ export type EmbeddedAccess = Pick<CollectorOptions, 'exists' | 'inProcessDeleter
 export interface InstanceOptions extends Pick<Instance, 'config' | 'client' | 'clock' | 'log'> {
   readonly routes?: RouteTable
   readonly embedded?: EmbeddedAccess
+  /** Defaults to reviews by the cluster: a forecast takes the creators' rights for granted. */
+  readonly actAs?: ActsFor
   /** Where this server listens, once it does. */
   readonly url?: () => string
   /** Resolves when this replica leads. Defaults to at once: there is only one. */
@@ -93,6 +99,7 @@ export function createInstance(options: InstanceOptions): Instance {
       config.tenancy,
     ),
     clusters,
+    actAs: options.actAs ?? actAsCreators(options),
     external,
     embedded,
     routes,
@@ -106,6 +113,12 @@ export function createInstance(options: InstanceOptions): Instance {
   routes.add(metricsRoute(metrics))
   if (canDelete(config.only)) lifecycle.run(settler(instance))
   return instance
+}
+
+/** The embedded server's admission keeps the creators' records true. */
+function actAsCreators({ client, clock, embedded }: InstanceOptions): ActsFor {
+  const reviews = new AccessReviews({ client, clock })
+  return new ActAs({ client, reviews, provesCreators: () => embedded !== undefined })
 }
 
 /** Whether one of these roles deletes users' objects: the promoter and the activator do not. */

@@ -28,13 +28,14 @@ export const systems: Readonly<Partial<Record<Role, StartSystem>>> = {
       lifecycle.run(cleanerController({ client, informers, door, events, ports, type, ...external.cleaner }))
   },
 
-  async promoter({ config, client, informers, clusters, events, ports, external, routes, lifecycle }) {
+  async promoter({ config, client, informers, clusters, actAs, events, ports, external, routes, lifecycle }) {
     const { Promoter } = await import('../../systems/promoter/controller.ts')
     const { dryRun, eventsAddress } = config
     const promoter = new Promoter({
       client,
       informers,
       clusters,
+      actAs,
       events,
       ports,
       dryRun,

@@ -103,7 +103,17 @@ function instanceOn(
   const log = silentLogger
   const events = new SilentEventRecorder('sojourn', { client, clock, log })
   const embedded = embeddedAccess(server)
-  return createInstance({ config, client, clock, log, cacheClock: quietClock(clock), events, external, embedded })
+  return createInstance({
+    config,
+    client,
+    clock,
+    log,
+    events,
+    external,
+    embedded,
+    cacheClock: quietClock(clock),
+    actAs: { for: () => ({ client, refusalOf: () => Promise.resolve(undefined) }) },
+  })
 }
 
 /** Drops Events: nothing reads them in a forecast. */

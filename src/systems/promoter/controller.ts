@@ -13,11 +13,14 @@ import type { Informer } from '../../runtime/cache/informer.ts'
 import type { Informers } from '../../runtime/cache/informers.ts'
 import { settled, type Outcome } from '../../runtime/controller/outcome.ts'
 import { systemRandom } from '../../runtime/time/random.ts'
+import type { ActsFor } from '../../tenancy/act-as.ts'
+import { PromotionError } from '../../git/promotion-error.ts'
 import { performEffect, type EffectPorts } from './effects/perform.ts'
 import { markerValue } from './model/adapter.ts'
 import { RateLimiter } from '../../forges/rate-limiter.ts'
 import { EffectRunner, type Perform } from './effects/effect-runner.ts'
 import { networkHttp, type Http } from '../../runtime/http/http.ts'
+import { TargetAccess } from './targets/target-access.ts'
 import { TargetObserver, type ObserverPorts } from './targets/target-observer.ts'
 import { promoterMetrics, type PromoterMetrics } from './effects/promoter-metrics.ts'
 import { previewPipeline, reconcilePipeline, type ReconcilePorts } from './reconcile.ts'
@@ -28,6 +31,8 @@ export interface PromoterOptions {
   readonly client: Client
   readonly informers: Informers
   readonly clusters: Clusters
+  /** Whose rights bound what is read for a Pipeline. */
+  readonly actAs: ActsFor
   readonly events: EventRecorder
   readonly ports: ControllerPorts
   /** URL at which Flux's notification controller receives events. Defaults to none. */
@@ -67,11 +72,13 @@ export class Promoter {
   readonly #approvals: Cached<Approval>
   readonly #freeze: Informer
   readonly #secrets: SecretVersions
+  readonly #access: TargetAccess
   readonly #runner: EffectRunner
 
   constructor(options: PromoterOptions) {
     const { client, informers, clusters, ports } = options
     this.#options = options
+    this.#access = new TargetAccess(options)
     this.#metrics = promoterMetrics(ports.metrics)
     this.#network = options.http ? undefined : networkHttp()
     this.#pipelines = informers.open<Pipeline & StoredObject>(client, pipelineKind.type)
@@ -120,7 +127,11 @@ export class Promoter {
       client,
       perform:
         this.#options.perform ??
-        ((effect, pipeline, signal) => performEffect(effect, pipeline, { ports: effectPorts, signal })),
+        ((effect, pipeline, signal) =>
+          performEffect(effect, pipeline, {
+            ports: { ...effectPorts, readSecret: (place) => this.#readSecretFor(pipeline, place.name) },
+            signal,
+          })),
       clock,
       random,
       log,
@@ -146,6 +157,13 @@ export class Promoter {
       now,
       valueOf: markerValue,
     }
+  }
+
+  /** A Secret of the Pipeline's namespace, if the Pipeline's creator may read it. */
+  async #readSecretFor(pipeline: Pipeline, name: string): ReturnType<typeof readSecret> {
+    const refusal = await this.#access.secretRefusal(pipeline, name)
+    if (refusal !== undefined) throw new PromotionError('Permanent', 'CredentialsMissing', refusal)
+    return readSecret(this.#options.client, { namespace: pipeline.metadata.namespace ?? '', name })
   }
 
   #createRoutes(): readonly Route[] {
@@ -203,6 +221,7 @@ export class Promoter {
       events,
       metrics: this.#metrics,
       observer: this.observer,
+      access: this.#access,
       secrets: this.#secrets,
       approvalsOf: ({ namespace, name }) => this.#approvals.byIndex('pipeline', `${namespace}/${name}`),
       runner: this.#runner,

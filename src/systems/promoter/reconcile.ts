@@ -13,8 +13,9 @@ import { decide, type Decision } from './decision/decide.ts'
 import { at, type Observed } from './decision/draft.ts'
 import { publishAnnouncements, type AnnouncePorts } from './effects/announce.ts'
 import type { EffectRunner } from './effects/effect-runner.ts'
+import type { TargetAccess } from './targets/target-access.ts'
 import type { TargetObserver } from './targets/target-observer.ts'
-import { PlanError, tryPlan, type Plan } from './model/plan.ts'
+import { PlanError, tryPlan, type Plan, type TargetPlan } from './model/plan.ts'
 import { measurePhase } from './effects/promoter-metrics.ts'
 import type { SecretVersions } from './targets/secret-versions.ts'
 
@@ -25,6 +26,7 @@ export interface ReconcilePorts extends AnnouncePorts {
   readonly client: Client
   readonly clock: Clock
   readonly observer: TargetObserver
+  readonly access: Pick<TargetAccess, 'refusals'>
   readonly secrets: SecretVersions
   /** All Approvals that name this pipeline. */
   readonly approvalsOf: (place: { readonly namespace?: string; readonly name: string }) => readonly Approval[]
@@ -55,7 +57,7 @@ export async function reconcilePipeline(
   const plan = validPlan(pipeline)
   if (plan) ports.observer.follow(key, plan, pipeline.spec.adapter)
   // Reading may open a cache, so it comes before the question whether one is still being filled.
-  const targets = readTargets(key, plan, ports)
+  const targets = await readTargets(key, { pipeline, plan }, ports)
   ports.metrics.sources.set({}, ports.observer.size)
   if (plan && !pipeline.metadata.deletionTimestamp && ports.observer.isStarting(key))
     return wakeAt(ports.clock.now() + startingDelayMs)
@@ -64,8 +66,8 @@ export async function reconcilePipeline(
 }
 
 /** The decision a reconcile would make now. Writes and starts nothing. */
-export function previewPipeline(key: string, pipeline: Pipeline, ports: ReconcilePorts): Decision {
-  const targets = readTargets(key, validPlan(pipeline), ports)
+export async function previewPipeline(key: string, pipeline: Pipeline, ports: ReconcilePorts): Promise<Decision> {
+  const targets = await readTargets(key, { pipeline, plan: validPlan(pipeline) }, ports)
   return decide(observe(pipeline, ports, { targets, secretVersions: {} }), ports.clock.now())
 }
 
@@ -74,12 +76,16 @@ function validPlan(pipeline: Pipeline): Plan | undefined {
   return plan instanceof PlanError ? undefined : plan
 }
 
-/** The state of every target, by environment, from the caches. */
-function readTargets(key: string, plan: Plan | undefined, { observer }: ReconcilePorts): Observed['targets'] {
-  const environments = plan?.environments ?? []
-  return Object.fromEntries(
-    environments.map(({ name, targets }) => [name, targets.map((target) => observer.read(key, target))]),
-  )
+/** The state of every target, by environment, from the caches; of those the creator may not read, only that. */
+async function readTargets(
+  key: string,
+  { pipeline, plan }: { readonly pipeline: Pipeline; readonly plan: Plan | undefined },
+  { observer, access }: ReconcilePorts,
+): Promise<Observed['targets']> {
+  if (!plan) return {}
+  const refusals = await access.refusals(pipeline, plan)
+  const read = (target: TargetPlan) => observer.read(key, target, refusals.get(target))
+  return Object.fromEntries(plan.environments.map(({ name, targets }) => [name, targets.map(read)]))
 }
 
 function observe(

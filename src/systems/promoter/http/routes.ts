@@ -46,7 +46,7 @@ export interface RoutePorts {
   readonly readSecret: (place: { readonly namespace: string; readonly name: string }) => Promise<SecretData | undefined>
   /** Reconciles this pipeline now and polls its pull requests. */
   readonly hint: (pipeline: Pipeline) => void
-  readonly preview: (pipeline: Pipeline) => Decision
+  readonly preview: (pipeline: Pipeline) => Promise<Decision>
   readonly countApproval: (result: string) => void
 }
 
@@ -154,7 +154,7 @@ async function handlePreview(request: RouteRequest, context: Context): Promise<R
   const [namespace = '', name = ''] = partsOf(request, previewPath)
   const pipeline = await find({ namespace, name }, context)
   if (!pipeline) return { status: 404, body: problem('pipeline not found') }
-  const { effect, announcements, wakeAt, status } = context.preview(pipeline)
+  const { effect, announcements, wakeAt, status } = await context.preview(pipeline)
   const gates = Object.fromEntries(
     Object.entries(status.environments ?? {}).map(([environment, state]) => [environment, state.gates ?? []]),
   )

@@ -68,11 +68,9 @@ export class TargetObserver {
     return [...(this.#uses.get(pipeline)?.sources ?? [])].some(({ source }) => source.isStarting)
   }
 
-  /** The state of a target now, from the cache. */
-  read(pipeline: string, target: TargetPlan): TargetStatus {
+  /** The state of a target now, from the cache; with a refusal, nothing of the object is looked at. */
+  read(pipeline: string, target: TargetPlan, refusal?: string): TargetStatus {
     const use = this.#uses.get(pipeline)
-    const { source } = use ? this.#use(pipeline, use, target) : this.#sourceFor(target)
-    const found = source.find(target.namespace, target.app.name)
     const base = {
       clusterAppRef: clusterAppRef(target),
       ...(target.cluster ? { cluster: target.cluster } : {}),
@@ -80,6 +78,9 @@ export class TargetObserver {
       kind: target.app.kind,
       name: target.app.name,
     }
+    if (refusal !== undefined) return { ...base, ready: false, reason: 'Forbidden', message: refusal }
+    const { source } = use ? this.#use(pipeline, use, target) : this.#sourceFor(target)
+    const found = source.find(target.namespace, target.app.name)
     if (found.found === 'nothing') return { ...base, ready: false, ...this.#whyNothing(pipeline, target, found) }
     const adapter = use?.adapters.get(kindOf(target)) ?? adapterFor(target.app)
     const reading = adapter(found.object)
