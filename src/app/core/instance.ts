@@ -14,8 +14,6 @@ import type { CollectorOptions } from '../../systems/collector/controller.ts'
 import { AccessReviews } from '../../tenancy/access-reviews.ts'
 import { ActAs, type ActsFor } from '../../tenancy/act-as.ts'
 import type { Config } from '../config/config.ts'
-import { AccessReviews } from '../../tenancy/access-reviews.ts'
-import { ActAs } from '../../tenancy/act-as.ts'
 import { creatorProof } from '../../tenancy/creator-proof.ts'
 import { Lifecycle } from './lifecycle.ts'
 import { metricsRoute } from './metrics-route.ts'
@@ -34,10 +32,8 @@ export interface Instance {
   /** Built on first use: a role that deletes nothing may lack the rights to read what the Door follows. */
   readonly door: Door
   readonly ports: ControllerPorts
-  /** How controllers act for objects that tenants wrote. */
-  readonly actAs: ActAs
   readonly clusters: Clusters
-  /** Whose rights bound what is done for an object. */
+  /** How controllers act for objects that tenants wrote. */
   readonly actAs: ActsFor
   readonly external: ExternalPorts
   /** Direct access to the embedded server's store, for the collector; undefined on a real cluster. */
@@ -94,12 +90,13 @@ export function createInstance(options: InstanceOptions): Instance {
       return (door ??= openDoor())
     },
     ports: { clock, log, metrics, alarms: createAlarms(clock) },
-    actAs: new ActAs(
-      { client, reviews: new AccessReviews({ client, clock }), provesCreators: creatorProof({ client, clock }) },
-      config.tenancy,
-    ),
+    actAs:
+      options.actAs ??
+      new ActAs(
+        { client, reviews: new AccessReviews({ client, clock }), provesCreators: creatorProof({ client, clock }) },
+        config.tenancy,
+      ),
     clusters,
-    actAs: options.actAs ?? actAsCreators(options),
     external,
     embedded,
     routes,
@@ -113,12 +110,6 @@ export function createInstance(options: InstanceOptions): Instance {
   routes.add(metricsRoute(metrics))
   if (canDelete(config.only)) lifecycle.run(settler(instance))
   return instance
-}
-
-/** The embedded server's admission keeps the creators' records true. */
-function actAsCreators({ client, clock, embedded }: InstanceOptions): ActsFor {
-  const reviews = new AccessReviews({ client, clock })
-  return new ActAs({ client, reviews, provesCreators: () => embedded !== undefined })
 }
 
 /** Whether one of these roles deletes users' objects: the promoter and the activator do not. */
