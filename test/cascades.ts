@@ -14,7 +14,7 @@ import { Collector } from '../src/systems/collector/controller.ts'
 import { dependsOnController } from '../src/systems/collector/bonds/depends-on-controller.ts'
 
 export interface CascadeOptions extends WorldOptions {
-  /** Whether the collector deletes by the server's own hand. Defaults to yes. */
+  /** Whether the collector deletes in the store of the server, as in `sojourn up`. Defaults to true. */
   readonly isInServer?: boolean
   readonly collectCycles?: boolean
   /** Whether Bonds leave marks for an admission policy, as in a real cluster. Defaults to no. */
@@ -62,7 +62,7 @@ export class Cascades implements AsyncDisposable {
       ownsReferences: true,
       collectCycles,
       exists: (uid) => world.server.store.owners.addressOf(uid) !== undefined,
-      ...(isInServer ? { hand: inProcessDeleter(world.server) } : {}),
+      ...(isInServer ? { inProcessDeleter: inProcessDeleter(world.server) } : {}),
     })
     world.run(collector as never)
     world.run(

@@ -24,7 +24,7 @@ import { Collector } from '../../../src/systems/collector/controller.ts'
 import { startRealWorld, type World } from '../../world.ts'
 
 export interface LiveOptions {
-  /** Whether the collector deletes by the server's own hand, as in `sojourn up`; else it has nothing but HTTPS, as in `sojourn run`. */
+  /** Whether the collector deletes in the store of the server, as in `sojourn up`; otherwise it only has HTTPS, as in `sojourn run`. */
   readonly isInServer: boolean
   /** Whether a collector runs from the start. Defaults to yes. */
   readonly isRunning?: boolean
@@ -98,7 +98,7 @@ export class LiveCascades implements AsyncDisposable {
       ...(this.#options.isInServer
         ? {
             exists: (uid: string) => world.server.store.owners.addressOf(uid) !== undefined,
-            hand: this.#hand(),
+            inProcessDeleter: this.#inProcessDeleter(),
           }
         : {}),
     })
@@ -153,13 +153,13 @@ export class LiveCascades implements AsyncDisposable {
     }
   }
 
-  #hand(): InProcessDeleter {
-    const hand = inProcessDeleter(this.world.server)
+  #inProcessDeleter(): InProcessDeleter {
+    const deleter = inProcessDeleter(this.world.server)
     return {
-      read: (type, object) => hand.read(type, object),
-      remove: async (type, object, manner) => {
+      read: (type, object) => deleter.read(type, object),
+      remove: async (type, object, options) => {
         await this.meddle({ method: 'DELETE', path: resourcePath(type, placeOf(object.metadata)) })
-        return hand.remove(type, object, manner)
+        return deleter.remove(type, object, options)
       },
     }
   }
