@@ -1,31 +1,34 @@
 import { formatTime } from '../../kube/time.ts'
 
-/** Why something may not leave at all. */
+/** Why Sojourn never deletes an object. The keys are part of the API: metrics and statuses carry them. */
 export const refusals = {
   'keep-mark': 'it is marked sojourn.dev/keep',
   'never-expires': 'it is marked expiration_time: never',
   'opted-out': 'its owner opted out of cleanup',
-  'bond-denies': 'something still in use needs it and its Bond refuses the deletion',
+  'bond-denies': 'a Bond forbids its deletion while its dependents exist',
   'system-namespace': 'it belongs to the cluster itself',
   'own-machinery': 'it is part of Sojourn itself',
 } as const
 
-/** Why something may not leave now. */
+/** Why Sojourn does not delete an object at the moment. */
 export const holds = {
   'dry-run': 'this is a dry run',
-  paused: 'departures are paused',
-  'outside-window': 'it is outside the hours in which things may leave',
-  'no-such-schedule': 'the work schedule it must keep to cannot be found',
-  'breaker-open': 'too much left too quickly and the breaker is open',
-  'bond-holds': 'something that needs it has to leave first',
-  'takes-protected': 'it would take something along that may not leave',
-  'protections-unknown': 'it cannot be known whether something protects it',
+  paused: 'deletions are paused',
+  'outside-window': 'it is outside the hours in which deletions are allowed',
+  'no-such-schedule': 'its WorkSchedule does not exist',
+  'breaker-open': 'the circuit breaker is open: too many objects were deleted too quickly',
+  'bond-holds': 'a Bond holds it until its dependents are gone',
+  'takes-protected': 'deleting it would also delete a protected object',
+  'protections-unknown': 'whether it is protected is not known',
 } as const
 
 export type Refusal = keyof typeof refusals
 export type Hold = keyof typeof holds
 
-/** How a wish to let something leave ended. Everything but `gone` and `leaving` means that it is still there. */
+/**
+ * How a request to delete an object ended. `leaving`: deleted, but finalizers hold it. `stale`: not the object, or the version, that was judged. Except after
+ * `gone` and `leaving`, nothing was deleted.
+ */
 export type DepartResult =
   | { readonly result: 'gone' | 'leaving' }
   | { readonly result: 'stale' }

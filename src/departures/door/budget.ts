@@ -1,12 +1,12 @@
-/** How much may leave before somebody should look. */
+/** How many deletions are allowed before the circuit breaker opens and a user must look. */
 export interface BudgetLimits {
-  /** Of all kinds together, in a minute. Defaults to 1000. */
+  /** Deletions of all kinds in a minute. Defaults to 1000. */
   readonly maxPerMinute: number
-  /** Of one kind, in an hour. Defaults to 5000. */
+  /** Deletions of one kind in an hour. Defaults to 5000. */
   readonly maxPerHourOfKind: number
-  /** Of all there were of one kind, in an hour, in percent. Defaults to 50. */
+  /** The share of all objects of one kind that may be deleted in an hour, in percent. Defaults to 50. */
   readonly maxPercentOfKind: number
-  /** The percentage does not count for this many: half of four is not an accident. Defaults to 100. */
+  /** Below this many deletions of a kind the percentage does not apply: half of four is no accident. Defaults to 100. */
   readonly freeOfPercent: number
 }
 
@@ -17,14 +17,14 @@ export const defaultLimits: BudgetLimits = {
   freeOfPercent: 100,
 }
 
-/** Counts what left in the last minute and hour, each record once however often it is told of. */
+/** Counts deletions in the last minute and hour. A record counts once, however often informers deliver it. */
 export class Budget {
   readonly #limits: BudgetLimits
-  /** Records counted, by name; those older than an hour are dropped as their second leaves. */
+  /** Names of counted records, with their times. Dropped after an hour, together with their second. */
   readonly #counted = new Map<string, number>()
-  /** Departures by second, then kind. Seconds older than an hour are gone. */
+  /** Deletions by second, then by kind, of the last hour. */
   readonly #seconds = new Map<number, Map<string, number>>()
-  /** How many of a kind there were, what left within the hour included: asked for again when it is old, or before it refuses. */
+  /** How many objects of a kind there were an hour ago. Counted again when the number is old, and always before a refusal. */
   readonly #known = new Map<string, { readonly before: number; readonly lastHour: number; readonly at: number }>()
   #since = 0
 
@@ -32,7 +32,7 @@ export class Budget {
     this.#limits = limits
   }
 
-  /** A record was written at this time. */
+  /** Counts a record that was written at this time. */
   count(record: string, kind: string, at: number): void {
     if (at < this.#since || this.#counted.has(record)) return
     this.#counted.set(record, at)
@@ -42,7 +42,7 @@ export class Budget {
     this.#seconds.set(second, kinds)
   }
 
-  /** Forgets what left before this time: a human has looked at it. */
+  /** Forgets deletions before this time: a user has closed the breaker since. */
   forgive(before: number): void {
     this.#since = Math.max(this.#since, before)
     this.#known.clear()
@@ -50,15 +50,17 @@ export class Budget {
     for (const second of this.#seconds.keys()) if ((second + 1) * 1000 <= this.#since) this.#seconds.delete(second)
   }
 
-  /** Why one more of this kind would be too many; undefined when it would not. `ofKind` is how many there are, asked only when it matters. */
+  /** Why one more deletion of this kind would be too many; undefined if it would not. `ofKind` counts the objects that exist; called only when needed. */
   async exceeded(kind: string, now: number, ofKind: () => Promise<number>): Promise<string | undefined> {
     this.#dropBefore(now - hourMs)
     const { maxPerMinute, maxPerHourOfKind, maxPercentOfKind, freeOfPercent } = this.#limits
     const lastMinute = this.#leftSince(now - 60_000)
-    if (lastMinute >= maxPerMinute) return `${lastMinute} objects left within a minute; at most ${maxPerMinute} may`
+    if (lastMinute >= maxPerMinute)
+      return `${lastMinute} objects were deleted within a minute; the limit is ${maxPerMinute}`
     const lastHour = this.#leftOfKind(kind)
     const name = kind.slice(kind.indexOf('/') + 1)
-    if (lastHour >= maxPerHourOfKind) return `${lastHour} ${name} left within an hour; at most ${maxPerHourOfKind} may`
+    if (lastHour >= maxPerHourOfKind)
+      return `${lastHour} ${name} were deleted within an hour; the limit is ${maxPerHourOfKind}`
     if (lastHour < freeOfPercent) return undefined
     const isTooMany = (before: number) => ((lastHour + 1) / before) * 100 > maxPercentOfKind
     const known = this.#knownOf(kind, lastHour, now)
@@ -66,11 +68,11 @@ export class Budget {
     const before = (await ofKind()) + lastHour
     this.#known.set(kind, { before, lastHour, at: now })
     return isTooMany(before)
-      ? `${lastHour} of ${before} ${name} left within an hour; at most ${maxPercentOfKind} % may`
+      ? `${lastHour} of ${before} ${name} were deleted within an hour; the limit is ${maxPercentOfKind} %`
       : undefined
   }
 
-  /** A number that is hardly a second old and of which hardly a hundredth has left since. */
+  /** The known number, unless it is older than a second or more than a hundredth was deleted since. */
   #knownOf(kind: string, lastHour: number, now: number): number | undefined {
     const known = this.#known.get(kind)
     if (!known || Math.abs(now - known.at) >= 1000) return undefined

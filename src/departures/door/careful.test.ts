@@ -168,7 +168,7 @@ describe('a careful door', () => {
 
 describe('what we remove of our own', () => {
   it('refuses to delete what is not our own', async () => {
-    await expect(removeOwn(world.client, configMaps, await create('a'))).rejects.toThrow('it must leave by the door')
+    await expect(removeOwn(world.client, configMaps, await create('a'))).rejects.toThrow('delete it with Door.depart')
     expect(await find('a')).toBeDefined()
   })
 

@@ -5,13 +5,13 @@ import type { KubeObject, StoredObject } from '../../kube/object.ts'
 import { isStatusError } from '../../kube/status-error.ts'
 import { formatTime, parseTime } from '../../kube/time.ts'
 
-/** The switches of the door, kept where people and replicas see them: ConfigMap `sojourn-door` in our namespace. */
+/** The switches of the door. They are in the ConfigMap `sojourn-door` in our namespace, where users and all replicas can read them. */
 export interface DoorState {
   readonly breaker: 'closed' | 'open'
   /** Why the breaker opened. */
   readonly because?: string
   readonly openedAt?: number
-  /** When a human last closed it: what left before then is forgiven. */
+  /** When a user last closed it: deletions before then no longer count. */
   readonly closedAt?: number
   readonly paused: boolean
   readonly dryRun: boolean
@@ -19,7 +19,7 @@ export interface DoorState {
 
 export const doorStateName = 'sojourn-door'
 
-/** Reads the switches; absent means closed, running, for real. A word nobody knows counts as its careful side. */
+/** Reads the switches. A missing switch is off; an unknown value counts as open, paused or dry run. */
 export function doorStateOf(configMap: KubeObject | undefined): DoorState {
   const data = (configMap?.data ?? {}) as Readonly<Record<string, string>>
   const openedAt = parseTime(data.openedAt)
@@ -34,7 +34,7 @@ export function doorStateOf(configMap: KubeObject | undefined): DoorState {
   }
 }
 
-/** Changes switches, leaving the others as they are. */
+/** Changes these switches only. Null removes a key. */
 export async function writeDoorState(
   client: Client,
   change: Readonly<Record<string, string | null>>,
@@ -59,7 +59,7 @@ export function openBreaker(because: string, now: number): Record<string, string
   return { breaker: 'open', because, openedAt: formatTime(now) }
 }
 
-/** What a human's closing of the breaker writes. */
+/** What closing the breaker writes. */
 export function closeBreaker(now: number): Record<string, string | null> {
   return { breaker: 'closed', because: null, openedAt: null, closedAt: formatTime(now) }
 }

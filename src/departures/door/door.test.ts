@@ -368,7 +368,7 @@ describe('restore', () => {
       return world.server.transport(request)
     })
     await expect(restore(full, record, { now })).rejects.toThrow(
-      'exceeded quota; 1 of 2 objects are back: asked for again, it goes on from there',
+      'exceeded quota; 1 of 2 objects were restored: run the restore again to continue',
     )
     const { objects } = await restore(world.client, record, { now })
     expect(objects.map(({ metadata }) => metadata.name)).toEqual(['child'])
@@ -383,7 +383,7 @@ describe('restore', () => {
     const attempt = restore(world.client, await again(), { now: world.clock.now() })
     await expect(attempt).rejects.toMatchObject({ reason: 'AlreadyExists', code: 409 })
     await expect(attempt).rejects.toThrow(
-      `was restored before at ${(await again()).status?.restoredAt}, and what it holds is still there: ` +
+      `was restored before at ${(await again()).status?.restoredAt}, and its objects still exist: ` +
         `ConfigMap/team/root (uid ${root?.metadata.uid}); ConfigMap/team/child (uid ${child?.metadata.uid})`,
     )
     await world.client.deleteObject(configMaps, { namespace: 'team', name: 'child' })
@@ -406,7 +406,7 @@ describe('restore', () => {
     const root = await create('root', { metadata: { name: 'root', namespace: 'team', finalizers: ['x.dev/hold'] } })
     const record = await departWith([], root)
     await expect(restore(world.client, record, { now: 0 })).rejects.toThrow(
-      `nothing was restored: ConfigMap/team/root is still leaving (uid ${root.metadata.uid}, held by x.dev/hold)`,
+      `nothing was restored: ConfigMap/team/root is still being deleted (uid ${root.metadata.uid}, held by x.dev/hold)`,
     )
   })
 

@@ -5,24 +5,24 @@ import type { DepartResult } from './because.ts'
 import type { DoorState } from './door-state.ts'
 import { protectionOf, type ProtectionFacts } from './protection.ts'
 
-/** Everything that is known when someone wants an object gone. `undefined` stands for what could not be found out. */
+/** Everything a decision about a deletion depends on. `undefined` stands for what is not known. */
 export interface DepartureFacts {
   /** The object as it is now. */
   readonly object: KubeObject | undefined
-  /** The one that was judged. */
+  /** The uid of the object that the system judged. */
   readonly uid: string
-  /** The version that was judged, where the judgement depends on it. */
+  /** The version that the system judged, where its decision depends on the content. */
   readonly resourceVersion?: string
   readonly protections: Omit<ProtectionFacts, 'now'> | undefined
   readonly state: DoorState | undefined
-  /** By configuration, system or policy. */
+  /** Set by configuration, system or policy. */
   readonly dryRun: boolean
-  /** Schedules that must all be open; `undefined` for one that is named and not there. */
+  /** Schedules that must all be open; `undefined` for one that does not exist. */
   readonly schedules: readonly (WorkScheduleSpec | undefined)[]
   readonly now: number
 }
 
-/** Whether an object may leave, budget aside. Pure: the order of these lines is the order of the door's rules. */
+/** Whether an object may be deleted, before the budget is checked. The order of these lines is the order of the door's rules. */
 export function judge(facts: DepartureFacts): DepartResult | { readonly result: 'allowed' } {
   const { object, uid, resourceVersion, protections, state, dryRun, schedules, now } = facts
   if (!object) return { result: 'gone' }

@@ -99,7 +99,7 @@ describe('a Namespace at the door', () => {
     expect(await find('ConfigMap', 'zebra')).toMatchObject({ data: { a: 'b' } })
     const uid = (await find('ConfigMap', 'zebra'))?.metadata.uid
     expect(await find('ConfigMap', 'ant')).toMatchObject({ metadata: { ownerReferences: [{ uid }] } })
-    expect(notes).toEqual([expect.stringContaining('Secret/guest/password is back without its data')])
+    expect(notes).toEqual([expect.stringContaining('Secret/guest/password was restored without its data')])
   })
 
   it('comes back without the rule that took it, which would take it again', async () => {
@@ -113,6 +113,6 @@ describe('a Namespace at the door', () => {
     const { notes } = await restore(world.client, record, { now: world.clock.now() })
     expect(await find('ConfigMap', 'settings')).toBeDefined()
     expect(await find('ConfigMap', 'rule')).toBeUndefined()
-    expect(notes).toEqual([expect.stringContaining('ConfigMap/guest/rule, which let it leave, is not back')])
+    expect(notes).toEqual([expect.stringContaining('ConfigMap/guest/rule, which deleted it, was not restored')])
   })
 })

@@ -49,7 +49,7 @@ export class ProtectionCache {
     }
   }
 
-  /** What protects an object that would be deleted because another is. The cluster's own machinery and ours do not resist: they are meant to follow. */
+  /** What protects an object that would be deleted because another is. The cluster's own objects and ours are not protected here: they are deleted with their owners. */
   protectionOfFollower(cluster: string, object: KubeObject, now: number): Protection | undefined {
     const facts = this.factsAbout(cluster, refOf(object), object.metadata.uid ?? '')
     if (!facts) return { result: 'held', because: 'protections-unknown' }

@@ -8,10 +8,10 @@ import { isStatusError } from '../../kube/status-error.ts'
 import { parseTime } from '../../kube/time.ts'
 import type { Hold, Refusal } from './because.ts'
 
-/** What may protect an object, beside what it carries itself. */
+/** What may protect an object, besides its own labels and annotations. */
 export interface ProtectionFacts {
   readonly cluster: string
-  /** Opt-outs that might be about it. */
+  /** Opt-outs that may cover it. */
   readonly optOuts: readonly CleanupOptOut[]
   /** Bonds whose dependency is this very object. */
   readonly bonds: readonly Bond[]
@@ -22,14 +22,14 @@ export type Protection =
   | { readonly result: 'refused'; readonly because: Refusal; readonly detail?: string }
   | { readonly result: 'held'; readonly because: Hold; readonly detail?: string }
 
-/** Label or annotation that spares an object, for every system. */
+/** Label or annotation that keeps every system from deleting an object. */
 export const keepMark = 'sojourn.dev/keep'
-/** Swabbie's word for the same; with the value `never`. */
+/** Swabbie's name for the same, with the value `never`. */
 export const expirationMark = 'expiration_time'
-/** All the ways to write it. */
+/** All accepted spellings. */
 export const expirationMarks = [expirationMark, `sojourn.dev/${expirationMark}`, 'sojourn.dev/expiration-time']
 
-/** What spares this object; undefined when nothing does. */
+/** What protects an object; undefined if nothing does. */
 export function protectionOf(
   object: KubeObject,
   { cluster, optOuts, bonds, now }: ProtectionFacts,
@@ -48,7 +48,7 @@ export function protectionOf(
   return holding ? { result: 'held', because: 'bond-holds', detail: bondDetail(holding) } : undefined
 }
 
-/** Whether an opt-out speaks of this object. One that names nothing covers nothing. */
+/** Whether an opt-out covers an object. An opt-out that names nothing covers nothing. */
 export function optOutCovers(
   { resource, selector }: CleanupOptOutSpec,
   { object, cluster }: { object: KubeObject; cluster: string },
@@ -68,7 +68,7 @@ export function optOutCovers(
   return named !== undefined && named === metadata.name && (resource.namespace ?? '') === (metadata.namespace ?? '')
 }
 
-/** A selector that cannot be read may mean anything: when in doubt, it protects. */
+/** An invalid selector selects everything: in doubt, an opt-out protects. */
 function isSelected(
   selector: Parameters<typeof requirementsOf>[0],
   labels: Readonly<Record<string, string>> | undefined,
@@ -81,7 +81,7 @@ function isSelected(
   }
 }
 
-/** Where an opt-out says its resource is; a cloud resource is named by account and region, each of which may be left open. */
+/** Whether an opt-out's resource is in this place: a cluster, or account and region of a cloud, each of which the opt-out may omit. */
 function isThere(
   { cluster, provider = 'kubernetes', account, region }: NonNullable<CleanupOptOutSpec['resource']>,
   place: string,
@@ -91,18 +91,18 @@ function isThere(
   return kind === provider && (account ?? itsAccount) === itsAccount && (region ?? itsRegion) === itsRegion
 }
 
-/** Whether somebody has marked it to be kept. */
+/** Whether an object has the keep mark. Any value but `false` counts. */
 export function isMarkedToKeep({ metadata }: KubeObject): boolean {
   const keep = metadata.annotations?.[keepMark] ?? metadata.labels?.[keepMark]
   return keep !== undefined && keep !== 'false'
 }
 
-/** Whether an object carries what spares it: marks of people, or of Bonds in another cluster. */
+/** Whether its own labels and annotations protect an object: marks of users, or of Bonds in another cluster. */
 export function carriesProtection(object: KubeObject): boolean {
   return carriedMark(object) !== undefined || refusedElsewhere(object) !== undefined
 }
 
-/** What an object says itself to be spared. */
+/** The mark of a user that protects an object. */
 function carriedMark(object: KubeObject): Refusal | undefined {
   const { labels, annotations } = object.metadata
   if (!labels && !annotations) return undefined
@@ -146,10 +146,10 @@ const ownGroups = [
   'gitops.weave.works',
 ]
 
-/** Whether an opt-out counts at this time; an end that cannot be read is no end. */
+/** Whether an opt-out is in force. */
 export function isLiveOptOut({ spec, metadata }: CleanupOptOut, now: number): boolean {
   if (metadata.deletionTimestamp) return false
-  // An unreadable end is no end: when in doubt, it protects.
+  // An end that cannot be parsed is no end: in doubt, the opt-out protects.
   return spec.expiresAt === undefined || (parseTime(spec.expiresAt) ?? Infinity) > now
 }
 

@@ -10,28 +10,28 @@ import { apiVersionOf, groupResource, type ResourceType, type StoredObject, plac
 import { ignoring, isStatusError } from '../../kube/status-error.ts'
 import { parseTime } from '../../kube/time.ts'
 
-/** An object that only a running Sojourn would let go of: by finalizers, or by the mark that the admission policy reads. */
+/** An object with finalizers, or a mark for the admission policy, that only a running Sojourn would remove. */
 export interface Held {
   readonly type: ResourceType
   /** Its metadata. */
   readonly object: StoredObject
-  /** Those of its finalizers that are ours. */
+  /** Its finalizers that are ours. */
   readonly finalizers: readonly string[]
   readonly isMarked: boolean
-  /** Whether it goes the moment it is let go: it was told to leave, and nobody else keeps it. */
+  /** Whether releasing it ends its deletion: it is being deleted, and all its finalizers are ours. */
   readonly goes: boolean
 }
 
 export interface Survey {
   readonly held: readonly Held[]
-  /** What could not be looked at, and why. */
+  /** What could not be listed, and why. */
   readonly unread: readonly string[]
 }
 
-/** Told how far it is: `done` is from 0 to 1. */
+/** Called with the progress so far: `done` is from 0 to 1. */
 export type OnProgress = (done: number) => void
 
-/** Everything in the cluster that Sojourn holds. Changes nothing. */
+/** Finds every object in the cluster that Sojourn holds. Read-only. */
 export async function surveyHeld(client: Client, onProgress?: OnProgress): Promise<Survey> {
   const held: Held[] = []
   const unread: string[] = []
@@ -48,14 +48,14 @@ export async function surveyHeld(client: Client, onProgress?: OnProgress): Promi
           ),
         )
     } catch (error) {
-      // Gone with its definition since we asked what there is.
+      // Its CustomResourceDefinition was deleted after discovery.
       if (!isStatusError(error, 'NotFound')) unread.push(`${groupResource(type)}: ${messageOf(error)}`)
     }
   }
   return { held, unread }
 }
 
-/** Lets go of everything that was found; answers what could not be let go, and why. */
+/** Removes Sojourn's finalizers and marks from these objects; returns the objects where that failed, and why. */
 export async function releaseAll(
   client: Client,
   held: readonly Held[],
@@ -73,7 +73,7 @@ export async function releaseAll(
   return failed
 }
 
-/** Who of us still runs there, by the Leases they hold: they would take hold of everything again. */
+/** The Sojourn processes that still hold a Lease in this cluster: they would add finalizers and marks again. */
 export async function runningSystems(client: Client, now: number): Promise<readonly string[]> {
   const list = await client.list<LeaseObject>(leases, { namespace: sojournNamespace }).catch(ignoring('NotFound'))
   return (list?.items ?? [])
@@ -81,7 +81,7 @@ export async function runningSystems(client: Client, now: number): Promise<reado
     .map(({ metadata, spec }) => `${metadata.name} (${spec?.holderIdentity})`)
 }
 
-/** Whether somebody holds a Lease, as far as its last renewal tells. */
+/** Whether a Lease has a holder and has not expired. */
 export function isLeaseHeld({ spec }: LeaseObject, now: number): boolean {
   const { holderIdentity, renewTime, leaseDurationSeconds = 0 } = spec ?? {}
   return Boolean(holderIdentity) && (parseTime(renewTime) ?? 0) + leaseDurationSeconds * 1000 > now
@@ -98,14 +98,14 @@ export interface LeaseObject extends StoredObject {
 const atOnce = 16
 const attempts = 5
 
-/** Whether a finalizer is one that only we take off. */
+/** Whether a finalizer is one of Sojourn's. */
 export function isOurFinalizer(name: string): boolean {
   return name === seedFinalizer || ourDomains.has(name.split('/')[0] ?? '')
 }
 
 const ourDomains = new Set([sojournGroup.group, cleaner.group, conditionalTtl.group])
 
-/** Each kind once: its versions show the same objects. */
+/** Each kind once: all its versions serve the same objects. */
 function kindsOf(all: readonly DiscoveredType[]): readonly DiscoveredType[] {
   const first = new Map<string, DiscoveredType>()
   for (const type of all)
@@ -123,7 +123,7 @@ function heldOf(type: ResourceType, object: StoredObject): Held | undefined {
   return { type, object, finalizers: ours, isMarked, goes }
 }
 
-/** Only from the version that was read: what others put on it meanwhile stays. */
+/** Patches the version that was read, so that finalizers added in between stay. */
 async function release(client: Client, { type, object }: Held): Promise<void> {
   const { name, namespace, uid } = object.metadata
   const place = placeOf({ name, namespace })

@@ -160,6 +160,6 @@ describe('the record of a cascade', () => {
     expect(record?.status?.message).toContain('its own manifest is not recorded')
     const { objects, notes } = await restore(world.client, record as Departure, { now: world.clock.now() })
     expect(objects.map(({ metadata }) => metadata.name)).toEqual(['a'])
-    expect(notes).toEqual([expect.stringContaining('ConfigMap/team/root itself is not back')])
+    expect(notes).toEqual([expect.stringContaining('ConfigMap/team/root itself was not restored')])
   })
 })

@@ -81,7 +81,7 @@ describe('a Namespace that a user deletes', () => {
     const { notes } = await restore(world.client, record as Departure, { now: world.clock.now() })
     const uid = (await find('ConfigMap', 'zebra'))?.metadata.uid
     expect(await find('ConfigMap', 'ant')).toMatchObject({ metadata: { ownerReferences: [{ uid }] } })
-    expect(notes).toEqual([expect.stringContaining('Secret/guest/password is back without its data')])
+    expect(notes).toEqual([expect.stringContaining('Secret/guest/password was restored without its data')])
   })
 
   it('keeps everything until it is recorded, says why, and goes on by itself', async () => {

@@ -182,6 +182,7 @@ export class RecordWriter {
   }
 }
 
+/** Whether a record is about the current deletion, not about an earlier attempt that was abandoned. */
 function isStanding({ status }: Departure): boolean {
   return status?.phase !== 'Abandoned'
 }

@@ -15,15 +15,15 @@ export interface SettleOptions {
   readonly client: Client
   readonly informers: Informers
   readonly ports: ControllerPorts
-  /** The client of a cluster by name, while it can be had. */
+  /** The client of a cluster by name; undefined while that cluster is not available. */
   readonly clusterClient?: (cluster: string) => Client | undefined
-  /** Whose records are looked after: others' objects need not be ours to read. Defaults to everybody's. */
+  /** The systems whose records are settled: this process may lack the right to read the objects of others. Defaults to all. */
   readonly systems?: readonly string[]
   /** How long records are kept. Defaults to 30 days. */
   readonly keepMs?: number
 }
 
-/** Closes records that a crash or a finalizer left open, and prunes those whose time is up. */
+/** Completes records that a crash or a finalizer left open, and deletes records and pages after `keepMs`. */
 export function settleController(options: SettleOptions): Controller {
   const { client, informers, ports, clusterClient, systems, keepMs = 30 * 86_400_000 } = options
   const records = informers.open<Departure>(client, departure.type, recordsOnly)
@@ -51,7 +51,7 @@ export function settleController(options: SettleOptions): Controller {
     }
   }
 
-  /** A page goes after its record, which may be kept for longer than its time while it is open. */
+  /** A page is deleted after its record, which outlives `keepMs` while it is open. */
   async function lookAtPage(page: StoredObject, now: number): Promise<Outcome> {
     const { namespace = '', name, creationTimestamp, deletionTimestamp } = page.metadata
     if (deletionTimestamp) return settled
@@ -78,7 +78,7 @@ export function settleController(options: SettleOptions): Controller {
     return again
   }
 
-  /** The object of a record if the very same still lives; a cluster that cannot be asked leaves it unknown. */
+  /** The object of a record if it still exists with the same uid; `unknown` if its cluster or kind cannot be read. */
   async function find({ spec }: Departure): Promise<StoredObject | undefined | 'unknown'> {
     const { cluster = '', namespace, name, uid } = spec.object
     const home = cluster === '' ? client : clusterClient?.(cluster)
@@ -96,13 +96,13 @@ export function settleController(options: SettleOptions): Controller {
   }
 }
 
-/** How long an open record may wait for its delete before somebody looks after it. */
+/** How long after a record was written the controller checks whether its delete was carried out. */
 const patienceMs = 60_000
-/** How long after its delete an object that only waits on finalizers is looked at for the first time. */
+/** How long after the delete an object that waits for finalizers is first checked. */
 const leavingPatienceMs = 2000
-/** How soon it is looked at again: soon at first, then ever more seldom, for most that wait on a finalizer wait for a moment only. */
+/** How long until the next check. Grows with the age of the record: most finalizers are removed within moments. */
 const pauseOf = (ageMs: number) => Math.min(3_600_000, Math.max(leavingPatienceMs, ageMs / 10))
-/** How soon a page whose time is up is looked at again while its record is there. */
+/** How long until an expired page is checked again while its record exists. */
 const pagePatienceMs = 3_600_000
 
 /** What a record needs next. */

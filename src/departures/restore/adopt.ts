@@ -6,12 +6,12 @@ import { isDefinition } from './restored-kinds.ts'
 import { isRecreatedByController, contentTypes } from '../subjects/contents.ts'
 import type { PageLine } from '../records/pages.ts'
 
-/** The uids that owners have now, by those they had. */
+/** The new uids of restored owners, by their old ones. */
 export type NewUids = ReadonlyMap<string, string>
 
 /**
- * Gives what still names an owner that is back by the uid which that had the one it has now. No collector may have come by yet, or it is half through: what
- * names an owner that is gone would leave after all. What cannot be listed is not looked at. Says what became of it.
+ * Updates existing dependents that still name a restored owner by its old uid: the collector has not deleted them yet, and would. Kinds that cannot be listed
+ * are skipped. Returns notes for the user.
  */
 export async function adoptDependents(
   client: Client,
@@ -26,7 +26,9 @@ export async function adoptDependents(
       if (await updateOwnerUids(client, type, { object, newUids })) stay.push(object)
     } catch (error) {
       if (!isStatusError(error, 'Forbidden')) throw error
-      lost.push(`${describeRef(refOf(object))} has not left yet and will: you may not give it its new owner`)
+      lost.push(
+        `${describeRef(refOf(object))} will be deleted: you may not change its owner reference to the restored owner`,
+      )
     }
   })
   for (let at = 0; at < work.length; at += atOnce) await Promise.all(work.slice(at, at + atOnce).map((each) => each()))
@@ -38,10 +40,10 @@ const atOnce = 16
 function staying([first, ...others]: readonly StoredObject[]): readonly string[] {
   if (!first) return []
   const more = others.length > 0 ? ` and ${others.length} more` : ''
-  return [`${describeRef(refOf(first))}${more} had not left yet: what is back owns it again, and it stays`]
+  return [`${describeRef(refOf(first))}${more} had not been deleted yet: the restored owner owns it again`]
 }
 
-/** Has an object name its owners as they are now. Undefined when it is gone, or on its way. */
+/** Updates the owner references of an object to the new uids. Undefined if it is gone or being deleted. */
 export async function updateOwnerUids(
   client: Client,
   type: ResourceType,
@@ -63,7 +65,7 @@ export async function updateOwnerUids(
   }
 }
 
-/** What the cluster makes anew is left to go. */
+/** Dependents with an old uid, except those that a controller recreates: they may be deleted. */
 async function* strays(client: Client, lines: readonly PageLine[], newUids: NewUids) {
   const owners = lines.filter(({ uid }) => newUids.has(uid) && newUids.get(uid) !== uid)
   for (const type of contentTypes(await client.discovery.all()))
@@ -74,7 +76,7 @@ async function* strays(client: Client, lines: readonly PageLine[], newUids: NewU
       }
 }
 
-/** Where there may be something that lived by these: in their namespaces, or anywhere. A namespace or a definition takes along what it does not own. */
+/** Where dependents of these owners can be: in their namespaces or, for cluster-scoped owners, anywhere. Namespaces and definitions own nothing by reference. */
 function placesOf(owners: readonly PageLine[]): readonly { readonly namespace?: string }[] {
   const homes = new Set(
     owners

@@ -1,8 +1,8 @@
 import { parseApiVersion, type KubeObject } from '../../kube/object.ts'
 
 /**
- * A recorded manifest as a server takes it for a new object: without what it had given the old one (the uid a Job selects by, addresses, a node, a bound
- * volume), which it would refuse, and with something in the place of Secret values that it would not take empty.
+ * Prepares a recorded manifest for a create: without values that the server assigned to the old object and would refuse in a new one (the uid in a Job's
+ * selector, addresses, a node, a bound volume), and with placeholders for Secret values that must not be empty.
  */
 export function manifestForCreate(manifest: KubeObject): KubeObject {
   const { group } = parseApiVersion(manifest.apiVersion)
@@ -22,7 +22,7 @@ const renewals: Readonly<Record<string, (manifest: KubeObject) => KubeObject>> =
   Service: newService,
 }
 
-/** Unless it says how it selects its pods, a Job does so by its uid. */
+/** A Job selects its Pods by its uid, unless it has a manual selector. */
 function newJob(manifest: KubeObject): KubeObject {
   const { selector: _, ...spec } = fields(manifest.spec)
   if (spec.manualSelector) return manifest
@@ -36,14 +36,14 @@ function newJob(manifest: KubeObject): KubeObject {
   )
 }
 
-/** A headless one has no address to lose. */
+/** Releases the addresses, except for `None` of a headless Service, which its author chose. */
 function newService(manifest: KubeObject): KubeObject {
   const spec = fields(manifest.spec)
   const given = spec.clusterIP === 'None' ? [] : ['clusterIP', 'clusterIPs']
   return withSpec(manifest, omit(spec, [...given, 'healthCheckNodePort']))
 }
 
-/** One that cannot be changed could not be filled in again. */
+/** Not immutable: the user must be able to set the values again. */
 function newSecret({ immutable: _, ...manifest }: KubeObject): KubeObject {
   const needed = neverEmpty[String(manifest.type)]
   const data = fields(manifest.data)
@@ -52,7 +52,7 @@ function newSecret({ immutable: _, ...manifest }: KubeObject): KubeObject {
     : manifest
 }
 
-/** Types of Secrets with a key that must say something. */
+/** Types of Secrets with a key that must not be empty. */
 const neverEmpty: Readonly<Record<string, { readonly key: string; readonly value: string }>> = {
   'kubernetes.io/dockercfg': { key: '.dockercfg', value: '{}' },
   'kubernetes.io/dockerconfigjson': { key: '.dockerconfigjson', value: '{"auths":{}}' },

@@ -56,7 +56,7 @@ describe('a record in a namespace', () => {
     const object = { apiVersion, kind, name: metadata.name, uid: 'u', resourceVersion: '1', ...where }
     const record = await plant({ name: 'x', namespace: 'stranger' }, manifest, { object })
     const into = 'cluster' in where ? world.client : undefined
-    await expect(restore(world.client, record, { now: 0, into })).rejects.toThrow('does not belong there')
+    await expect(restore(world.client, record, { now: 0, into })).rejects.toThrow('may not restore')
     expect([await planted(), await world.get({ ...map('a'), name: 'a', namespace: 'team' })]).toEqual([
       undefined,
       undefined,
@@ -69,7 +69,7 @@ describe('a record in a namespace', () => {
     await plant({ name: 'x-p1', namespace: 'stranger' }, map('a', 'stranger'), {
       page: { of: 'x', number: 1, manifests },
     })
-    await expect(bringBack(record)).rejects.toThrow('ClusterRoleBinding/planted does not belong there')
+    await expect(bringBack(record)).rejects.toThrow('may not restore ClusterRoleBinding/planted')
     expect(await planted()).toBeUndefined()
   })
 

@@ -8,11 +8,11 @@ import { isStatusError } from '../../kube/status-error.ts'
 import type { RecordIndex } from './restore-set.ts'
 import type { PageLine } from '../records/pages.ts'
 
-/** What Bonds that are there have to do with what comes back. */
+/** Existing Bonds that a restore affects. */
 export interface BondsAround {
-  /** Pinned to something that comes back, as another one. */
+  /** Bonds pinned to the old uid of an object that is restored. */
   readonly pinned: readonly Bond[]
-  /** What they would let leave again at once. */
+  /** Restored objects that a Bond would delete again at once. */
   readonly problems: readonly string[]
 }
 
@@ -22,7 +22,7 @@ export interface BondsAroundOptions {
   readonly index: RecordIndex
 }
 
-/** Looks at the Bonds of all namespaces, or of the record's for who may not look at more. */
+/** Checks the Bonds of all namespaces, or of the record's namespace if the caller may not list more. */
 export async function bondsAround(client: Client, options: BondsAroundOptions): Promise<BondsAround> {
   const { record, lines } = options
   const coming = new Set(lines.map(({ uid }) => uid))
@@ -42,8 +42,8 @@ export async function bondsAround(client: Client, options: BondsAroundOptions): 
 }
 
 /**
- * Lets Bonds forget what they were pinned to: the one that comes back is found and pinned as any other. Meanwhile they take nobody along. One that is not
- * ours to write stays as it is where it has nobody to take; a note says so.
+ * Clears the uid that Bonds are pinned to, so that they find the restored dependency and pin that. Until then they delete no dependents. A Bond that the
+ * caller may not write is skipped, with a note, if none of its dependents is restored.
  */
 export async function unpin(
   client: Client,
@@ -59,7 +59,9 @@ export async function unpin(
     } catch (error) {
       if (isStatusError(error, 'NotFound')) continue
       if (!isStatusError(error, 'Forbidden') || lines.some(({ manifest }) => speaksFor(each, manifest))) throw error
-      notes.push(`${describeRef(refOf(each))} does not bind what is back, and you may not change that: make it anew`)
+      notes.push(
+        `${describeRef(refOf(each))} does not protect the restored object, and you may not change it: create the Bond again`,
+      )
     }
   }
   return notes
@@ -78,7 +80,7 @@ async function bondsOf(client: Client, namespace: string): Promise<readonly Bond
   return found
 }
 
-/** What a Bond would let leave as soon as it is back, because what it needs is not. */
+/** Restored objects that a Bond would delete at once, because its dependency is gone. */
 async function takenAgain(
   client: Client,
   { self, uid, lines, index }: BondsAroundOptions & { readonly self: Bond; readonly uid: string },
@@ -91,11 +93,11 @@ async function takenAgain(
   const record = index.find('', { uid, manifest: { apiVersion, kind, metadata: { name, namespace } } })
   const remedy =
     record && dependency.uid === undefined
-      ? `restore ${record.name}, with which it comes back, too`
+      ? `restore ${record.name} instead, which includes it`
       : 'delete the Bond first'
   return dependents.map(
     ({ manifest }) =>
-      `${describeRef(refOf(self))} would let ${describeRef(refOf(manifest))} leave again, for the ${kind} ${name} that it needs is gone: ${remedy}`,
+      `${describeRef(refOf(self))} would delete ${describeRef(refOf(manifest))} again, because its dependency ${kind} ${name} is gone: ${remedy}`,
   )
 }
 
@@ -103,19 +105,19 @@ function speaksFor({ spec, metadata }: Bond, manifest: KubeObject): boolean {
   const { apiVersion, kind, name, selector } = spec.dependent
   if (manifest.kind.toLowerCase() !== kind.toLowerCase()) return false
   if (parseApiVersion(manifest.apiVersion).group !== parseApiVersion(apiVersion).group) return false
-  // For what has no namespace only a Bond in ours may speak.
+  // Only a Bond in our namespace may have a cluster-scoped dependent.
   if ((manifest.metadata.namespace ?? sojournNamespace) !== metadata.namespace) return false
   if (name !== undefined) return manifest.metadata.name === name
   try {
     return selector !== undefined && matches(requirementsOf(selector), manifest.metadata.labels)
   } catch (error) {
-    // By a selector that cannot be read nobody is taken along.
+    // A Bond with an invalid selector deletes nothing.
     if (isStatusError(error)) return false
     throw error
   }
 }
 
-/** Whether the very object that a Bond is pinned to is there to stay; what cannot be read is taken for it. */
+/** Whether the object that a Bond is pinned to exists and is not being deleted. True if it cannot be read. */
 async function isThere(client: Client, { spec, metadata }: Bond, uid: string): Promise<boolean> {
   const { name, namespace = metadata.namespace ?? '' } = spec.dependency
   try {

@@ -145,7 +145,7 @@ describe('a definition that leaves', () => {
     }
     await deleteByHand()
     const reason = 'InstanceDeletionFailed'
-    const message = 'nothing of its kind is deleted yet: the disk is full'
+    const message = 'its instances are not deleted yet: the disk is full'
     await until(async () =>
       expect(await definition()).toMatchObject({
         status: {
@@ -171,7 +171,7 @@ describe('a definition that leaves', () => {
     await serve(false)
     await deleteByHand()
     await until(async () =>
-      expect(JSON.stringify(await definition())).toContain(`nothing of its kind is deleted yet: ${name} is not served`),
+      expect(JSON.stringify(await definition())).toContain(`its instances are not deleted yet: ${name} is not served`),
     )
     await serve(true)
     await untilGone()
@@ -256,7 +256,7 @@ describe('a restore of a definition', () => {
     await untilGone()
     const refused = /Guest.* "ann" is invalid/
     await expect(bringBack()).rejects.toThrow(
-      new RegExp(`^only CustomResourceDefinition/${name} \\(uid .*\\) is back: ${refused.source}`),
+      new RegExp(`^only CustomResourceDefinition/${name} \\(uid .*\\) was restored: ${refused.source}`),
     )
     await expect(bringBack()).rejects.toThrow(new RegExp(`^nothing was restored: ${refused.source}`))
     expect(await guestNames()).toEqual([])

@@ -54,7 +54,7 @@ it.each([
     expect(restored.objects[0]).not.toHaveProperty('immutable')
     expect(Buffer.from(dataOf(restored)[key] ?? '', 'base64').toString()).not.toContain(value)
     expect(restored.notes).toEqual([
-      'Secret/team/s is back without its data, which records do not keep: fill it in again',
+      'Secret/team/s was restored without its data, which records do not keep: set it again',
     ])
   },
 )
@@ -103,7 +103,7 @@ it('tells what to do about the volume of a claim', async () => {
   })
   const { objects, notes } = await thereAndBack(pvc)
   expect(objects[0]?.metadata.annotations).toEqual({ mine: 'yes', 'sojourn.dev/restored-from': expect.any(String) })
-  expect(notes).toEqual([expect.stringContaining('asks for PersistentVolume pv-1, which it had')])
+  expect(notes).toEqual([expect.stringContaining('claims PersistentVolume pv-1, as before')])
 })
 
 it('gives what comes back to its owner that has stayed, and says when that has gone', async () => {
@@ -127,7 +127,7 @@ it('gives what comes back to its owner that has stayed, and says when that has g
     await made({ apiVersion: 'v1', kind: 'ConfigMap', name: 'goes' })
   })
   expect(objects[0]?.metadata.ownerReferences).toEqual([owner(stays!)])
-  expect(notes).toEqual(['ConfigMap/team/child is back without its owner ConfigMap goes, which is not there any more'])
+  expect(notes).toEqual(['ConfigMap/team/child was restored without its owner ConfigMap goes, which no longer exists'])
 })
 
 it('gives what comes back to its owner that another restore has brought back', async () => {

@@ -3,7 +3,7 @@ import { describeRef, refOf, type OwnerReference } from '../../kube/object.ts'
 import type { PageLine } from '../records/pages.ts'
 import { isSecret } from '../records/record.ts'
 
-/** What a person still has to do, or should know, about what is back. */
+/** What the user still has to do, or should know, after a restore. */
 export function restoreNotes(
   record: Departure,
   back: readonly PageLine[],
@@ -15,14 +15,14 @@ export function restoreNotes(
 function contentNotes(lines: readonly PageLine[]): readonly string[] {
   return lines.flatMap(({ manifest }) => {
     const ref = describeRef(refOf(manifest))
-    if (isSecret(manifest)) return `${ref} is back without its data, which records do not keep: fill it in again`
+    if (isSecret(manifest)) return `${ref} was restored without its data, which records do not keep: set it again`
     const { volumeName } = (manifest.spec ?? {}) as { readonly volumeName?: string }
     if (manifest.kind !== 'PersistentVolumeClaim' || !volumeName) return []
-    return `${ref} asks for PersistentVolume ${volumeName}, which it had: if that waits as Released, take spec.claimRef off it; if it is gone, make the claim again without spec.volumeName`
+    return `${ref} claims PersistentVolume ${volumeName}, as before: if that volume is Released, remove its spec.claimRef; if it is gone, create the claim again without spec.volumeName`
   })
 }
 
-/** What was somebody's who has gone since stays as nobody's. */
+/** Owners that were not restored and do not exist any more are dropped from the owner references. */
 function ownerNotes(
   { spec }: Departure,
   lines: readonly PageLine[],
@@ -33,19 +33,21 @@ function ownerNotes(
     const gone = (manifest.metadata.ownerReferences ?? []).filter(isGone)
     if (gone.length === 0) return []
     const owners = gone.map(({ kind, name }) => `${kind} ${name}`).join(', ')
-    return `${describeRef(refOf(manifest))} is back without its owner ${owners}, which is not there any more`
+    return `${describeRef(refOf(manifest))} was restored without its owner ${owners}, which no longer exists`
   })
 }
 
 function rootNote({ spec }: Departure): readonly string[] {
   if (spec.manifest) return []
   return [
-    `${describeRef(spec.object)} itself is not back, its manifest is not in the record: what it owned is back without it as an owner`,
+    `${describeRef(spec.object)} itself was not restored, because the record has no manifest of it: its dependents were restored without this owner`,
   ]
 }
 
 function deciderNote({ spec }: Departure): readonly string[] {
   const { object: rule } = spec.by
   const went = rule?.namespace === spec.object.name && spec.object.kind === 'Namespace'
-  return rule && went ? [`${describeRef(rule)}, which let it leave, is not back: apply it again when it shall be`] : []
+  return rule && went
+    ? [`${describeRef(rule)}, which deleted it, was not restored: apply it again if you want it back`]
+    : []
 }

@@ -16,25 +16,24 @@ import type { PageLine } from '../records/pages.ts'
 import { isRestoredFrom } from './restored-from.ts'
 import { withOwners } from './with-owners.ts'
 
-/** What of a restore is there already, by the uids of the record, and what speaks against the rest. */
+/** Which objects of a restore exist already, and why others cannot be created; both by the uids in the record. */
 export interface Rehearsal {
   readonly there: ReadonlyMap<string, StoredObject>
-  /** By the uids of the record, too. */
   readonly problems: ReadonlyMap<string, string>
 }
 
 export interface RehearsalOptions {
   readonly record: Departure
   readonly kinds: RestoredKinds
-  /** What has come back before. */
+  /** Objects that were restored before. */
   readonly back: readonly StoredObject[]
-  /** In which order, several at once. */
+  /** Runs the work for each line, in waves. */
   readonly inWaves: (work: (line: PageLine) => Promise<void>) => Promise<void>
 }
 
 /**
- * Tries everything as a dry run. What has a namespace that is only coming is tried in another one; of what has a kind that is only coming no server can say
- * whether it will take it: only its namespace is looked at.
+ * Creates every object as a dry run. An object whose Namespace is itself restored is tried in another namespace. An object whose kind is not served yet cannot
+ * be tried: only its namespace is checked.
  */
 export async function rehearse(client: Client, options: RehearsalOptions): Promise<Rehearsal> {
   const { record, kinds, inWaves } = options
@@ -65,13 +64,13 @@ export async function rehearse(client: Client, options: RehearsalOptions): Promi
   return { there, problems }
 }
 
-/** Whether something is the work of a controller for an owner that is back. */
+/** Whether a controller has created an object for a restored owner. */
 export function isRecreatedFor({ metadata }: StoredObject, back: ReadonlySet<string>): boolean {
   const controller = metadata.ownerReferences?.find((owner) => owner.controller)
   return controller !== undefined && back.has(controller.uid)
 }
 
-/** The namespaces of what cannot be tried. */
+/** Checks the namespaces of objects that cannot be tried, each once. */
 class Homes {
   readonly #client: Client
   readonly #problems = new Map<string, Promise<string | undefined>>()
@@ -89,16 +88,16 @@ class Homes {
   async #look(name: string): Promise<string | undefined> {
     try {
       const { metadata } = await this.#client.get<StoredObject>(namespaces, { name }, { metadataOnly: true })
-      return metadata.deletionTimestamp ? `namespace ${name} is still leaving` : undefined
+      return metadata.deletionTimestamp ? `namespace ${name} is still being deleted` : undefined
     } catch (error) {
       if (!isStatusError(error, 'NotFound', 'Forbidden')) throw error
-      // Who may not look at a namespace may still be allowed to fill it.
+      // A user who may not read a namespace may still be allowed to create objects in it.
       return error.reason === 'NotFound' ? error.message : undefined
     }
   }
 }
 
-/** Who has an object's name. */
+/** Says which object has the name. */
 async function taken(client: Client, type: ResourceType, manifest: KubeObject): Promise<string> {
   const { name = '', namespace } = manifest.metadata
   const place = placeOf({ name, namespace })
@@ -107,10 +106,10 @@ async function taken(client: Client, type: ResourceType, manifest: KubeObject): 
   if (!found) return `${ref} exists`
   const { uid, deletionTimestamp, finalizers = [] } = found.metadata
   if (!deletionTimestamp) return `${ref} exists (uid ${uid})`
-  return `${ref} is still leaving (uid ${uid}${finalizers.length > 0 ? `, held by ${finalizers.join(', ')}` : ''})`
+  return `${ref} is still being deleted (uid ${uid}${finalizers.length > 0 ? `, held by ${finalizers.join(', ')}` : ''})`
 }
 
-/** What the server says against creating an object. */
+/** The error with which the server refuses an object; undefined if it accepts it. */
 async function problemOf(client: Client, type: ResourceType, object: KubeObject): Promise<StatusError | undefined> {
   try {
     await client.create(type, object, { dryRun: true })
@@ -122,8 +121,8 @@ async function problemOf(client: Client, type: ResourceType, object: KubeObject)
 }
 
 /**
- * What has a line's name, if it is that very object: brought back before this restore was cut off, or on a page and never gone; or if a controller
- * has made it anew for its owner, which is back. A definition that somebody has installed again will do for those of its kind.
+ * The existing object with a line's name, if it counts as restored: an interrupted restore created it, it was recorded and never deleted, or a controller
+ * created it for a restored owner. A definition that was installed again also counts.
  */
 async function theSame(
   client: Client,
@@ -146,7 +145,7 @@ function isNamespace({ apiVersion, kind }: KubeObject): boolean {
   return apiVersion === 'v1' && kind === 'Namespace'
 }
 
-/** A rehearsal for what has no namespace yet takes place in ours, where only its name may be taken; another cluster may have none of ours. */
+/** Moves an object whose namespace does not exist yet to ours, or to `default` in another cluster, where ours may not exist. */
 function elsewhere({ spec }: Departure, manifest: KubeObject): KubeObject {
   const namespace = spec.object.cluster ? 'default' : sojournNamespace
   return { ...manifest, metadata: { ...manifest.metadata, namespace } }

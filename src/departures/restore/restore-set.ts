@@ -8,12 +8,12 @@ import { manifestForCreate } from './manifest-for-create.ts'
 import { readPages, type PageLine } from '../records/pages.ts'
 import { followsLabel, pageLabel, recordName, recordNamespace } from '../records/record.ts'
 
-/** Everything that one restore brings back, by the record in which it is. The one that was asked for is the first. */
+/** The objects of one restore, by record. The requested record is the first. */
 export type RestoreSet = ReadonlyMap<Departure, readonly PageLine[]>
 
 /**
- * What a record holds and, of each of those, what left because of it and has a record of its own: what an object of a deleted kind owned, who needed something
- * by a Bond. Of several that had one name one after the other, the last comes back; nothing comes back twice.
+ * The objects of a record and, transitively, of the records of objects that were deleted because of them: dependents by owner reference of the objects of a
+ * deleted kind, and dependents by Bond. Of several objects that had the same name in turn, only the last is restored.
  */
 export async function restoreSetOf(client: Client, record: Departure, index: RecordIndex): Promise<RestoreSet> {
   const taken = new Set<string>()
@@ -39,14 +39,14 @@ export async function restoreSetOf(client: Client, record: Departure, index: Rec
   return restoreSet
 }
 
-/** Which records there are. */
+/** The metadata of all readable records. */
 export class RecordIndex {
   /** By namespace and name. */
   readonly #byPlace = new Map<string, StoredObject['metadata']>()
-  /** By the uid of what it needed. */
+  /** By the uid of the dependency that the recorded object followed. */
   readonly #followers = new Map<string, StoredObject['metadata'][]>()
 
-  /** Those of all namespaces, or of one for who may not look at more. */
+  /** Reads the records of all namespaces, or of one if the caller may not list more. */
   static async read(client: Client, namespace: string): Promise<RecordIndex> {
     const index = new RecordIndex()
     const only = { labelSelector: `!${pageLabel}`, metadataOnly: true }
@@ -59,7 +59,7 @@ export class RecordIndex {
     return index
   }
 
-  /** The record of an object that had this uid: beside it, or in our own namespace. One by its name elsewhere is somebody else's. */
+  /** The record of an object with this uid, in the object's namespace or in ours. A record of that name in another namespace is not trusted. */
   find(cluster: string, { uid, manifest }: PageLine): StoredObject['metadata'] | undefined {
     const name = recordName(cluster, { ...manifest, metadata: { ...manifest.metadata, uid } })
     return [recordNamespace(cluster, manifest), sojournNamespace]
@@ -67,7 +67,7 @@ export class RecordIndex {
       .find((found) => found !== undefined)
   }
 
-  /** Its own record, and those of who followed it, the newest first. */
+  /** The object's own record, then those of objects that followed it, newest first. */
   about(cluster: string, line: PageLine): readonly StoredObject['metadata'][] {
     const own = this.find(cluster, line)
     const followers = this.#followers.get(line.uid) ?? []
@@ -98,14 +98,14 @@ async function linesOf(
   if (stray)
     throw new StatusError(
       'Invalid',
-      `nothing was restored: the record is in namespace ${record.metadata.namespace}, and ${describeRef(refOf(stray.manifest))} does not belong there`,
+      `nothing was restored: the record is in namespace ${record.metadata.namespace} and may not restore ${describeRef(refOf(stray.manifest))}, which is not`,
     )
-  // A page that was written twice, because the first writer did not live to tell of it, counts once; of what changed meanwhile the last word does.
+  // A writer that crashed may have left a page that was written again later: of two manifests of an object the last counts.
   const byPlace = new Map(lines.map((line) => [placeOf(line), { ...line, manifest: manifestForCreate(line.manifest) }]))
   return [...byPlace.values()]
 }
 
-/** Whoever may write records in a namespace has a say about that one alone, not about what others have the right to make. */
+/** A user who may write records in a namespace must not gain the right to create objects elsewhere by a restore. */
 function isAtHome({ metadata, spec }: Departure, { manifest }: PageLine): boolean {
   return (
     metadata.namespace === sojournNamespace ||
@@ -117,7 +117,7 @@ function placeOfRecord({ namespace, name }: { readonly namespace?: string; reado
   return `${namespace}/${name}`
 }
 
-/** Of what has one place there can be one. */
+/** Kind, namespace and name: only one object can have them at a time. */
 function placeOf({ manifest }: PageLine): string {
   return `${manifest.apiVersion} ${describeRef(refOf(manifest))}`
 }
@@ -127,7 +127,7 @@ function newestFirst(left: StoredObject['metadata'], right: StoredObject['metada
   return byAge === 0 ? Number(right.resourceVersion) - Number(left.resourceVersion) : byAge
 }
 
-/** The rule that let everything leave must not come back along with it: it would do so again. A Bond does not, once what it needs is back, too. */
+/** The rule that decided the deletion is not restored: it would delete the objects again. A Bond would not, since its dependency is restored, too. */
 function isDecider({ spec }: Departure, { manifest }: PageLine): boolean {
   const rule = spec.by.object
   return rule !== undefined && !isBond(manifest) && describeRef(rule) === describeRef(refOf(manifest))

@@ -1,14 +1,14 @@
 import type { PageLine } from '../records/pages.ts'
 
-/** The uids of what has to be there before a line may come. */
+/** The uids of the objects that must exist before a line's object. */
 export type Before = (line: PageLine) => readonly string[]
 
-/** The lines in an order in which each comes after what has to be there before it, otherwise as they are. Those in a circle keep their places. */
+/** Orders lines so that each comes after what it needs; otherwise, and within a cycle, they keep their order. */
 function inOrder(lines: readonly PageLine[], before: Before): readonly PageLine[] {
   const byUid = new Map(lines.map((line) => [line.uid, line]))
   const entered = new Set<PageLine>()
   const placed = new Set<PageLine>()
-  // Each is met twice: first to call those before it, then, below them on the stack, to take its place.
+  // Each line is popped twice: first it pushes what it needs, then it is placed.
   const stack = lines.toReversed()
   for (let line = stack.pop(); line; line = stack.pop()) {
     if (entered.has(line)) {
@@ -26,8 +26,8 @@ function inOrder(lines: readonly PageLine[], before: Before): readonly PageLine[
 }
 
 /**
- * The lines in groups of which none has to wait for another: all of one may be made at once, after those before it. Owners come before what they own, what has
- * no namespace before what has one.
+ * Groups lines into waves. The objects of a wave do not need each other and can be created at once, after all earlier waves. Owners come before their
+ * dependents, cluster-scoped objects before namespaced ones.
  */
 export function wavesOf(lines: readonly PageLine[], before: Before = () => []): readonly (readonly PageLine[])[] {
   const all: Before = (line) => [...ownersOf(line), ...before(line)]

@@ -17,26 +17,26 @@ import { neededBy, withOwners } from './with-owners.ts'
 
 export interface RestoreOptions {
   readonly now: number
-  /** The cluster that it left, where that is another than the one with its record. */
+  /** The cluster to restore into, if it is not the one that holds the record. */
   readonly into?: Client | undefined
-  /** Told how far it is: `done` is from 0 to 1. */
+  /** Called with the progress so far: `done` is from 0 to 1. */
   readonly onProgress?: ((doing: string, done: number) => void) | undefined
 }
 
-/** What is back, and what a person still has to do. */
+/** What a restore created, and what the user still has to do. */
 export interface Restored {
-  /** Made now, owners first. */
+  /** Created by this call, owners first. */
   readonly objects: readonly StoredObject[]
-  /** What an earlier restore that was cut off, or whose work somebody deleted in part, had brought back. */
+  /** Created by an earlier restore that was interrupted, or of whose objects some were deleted again. */
   readonly already: readonly StoredObject[]
   readonly notes: readonly string[]
 }
 
 /**
- * Brings back what a record holds, and what left because of that and has a record of its own, owners first, with new uids. Everything is tried as a dry run
- * before anything is created: a restore that cannot be whole changes nothing and throws Invalid, saying why for each object. Only what is of a kind that comes
- * back itself can be tried no sooner than when its definition is there. One that was cut off goes on where it was when it is asked for again; one that was
- * not, and of which everything is still there, throws AlreadyExists.
+ * Restores the objects of a record, and those of other records that were deleted because of them, owners first, with new uids. Every object is first created
+ * as a dry run: if one is refused, the restore changes nothing and throws Invalid with the reason for each object. Objects whose CustomResourceDefinition is
+ * itself restored can only be tried once that is served. Called again, an interrupted restore continues; a complete one whose objects all still exist throws
+ * AlreadyExists.
  */
 export async function restore(
   client: Client,
@@ -80,7 +80,7 @@ export async function restore(
     )(async (line) => {
       const type = kinds.typeOf(line.manifest)
       const found = there.get(line.uid)
-      // What was there when it was looked at may have followed its old owner since.
+      // It may have been deleted with its old owner since the rehearsal.
       const stays = found && (await updateOwnerUids(target, type, { object: found, newUids }))
       const object = stays ?? (await recreate(target, record, { line, type, newUids }))
       if (!stays) made.set(line.uid, object)
@@ -91,14 +91,14 @@ export async function restore(
   }
   const adopted = await adoptDependents(target, lines, newUids)
   const later = await recordedSince(client, record)
-  // The one that was asked for last: it speaks for all of them.
+  // The requested record last: its phase stands for the whole restore.
   if (later.length === 0) for (const each of [...coming.keys()].toReversed()) await markRestored(client, each, now)
   const back = lines.filter(({ uid }) => made.has(uid))
   const notes = [...restoreNotes(record, back, newUids), ...staying, ...bondNotes, ...adopted, ...later]
   return { objects: [...made.values()], already: broughtBack(there), notes }
 }
 
-/** What comes back: all of the record that was asked for, or nothing. Of what followed that, a record that cannot come back whole stays away, and a note says why. */
+/** Splits the records: the requested one is restored completely or not at all; a record that followed it is skipped, with a note, if any object of it is refused. */
 function sorted(record: Departure, restoreSet: RestoreSet, { problems: found }: Rehearsal) {
   const coming = new Map<Departure, readonly PageLine[]>()
   const staying: string[] = []
@@ -107,7 +107,10 @@ function sorted(record: Departure, restoreSet: RestoreSet, { problems: found }: 
     const against = lines.flatMap(({ uid }) => found.get(uid) ?? [])
     if (each === record) problems.push(...against)
     if (each === record || against.length === 0) coming.set(each, lines)
-    else staying.push(`${describeRef(each.spec.object)}, which left because of it, is not back: ${listed(against)}`)
+    else
+      staying.push(
+        `${describeRef(each.spec.object)}, which was deleted because of it, was not restored: ${listed(against)}`,
+      )
   }
   return { coming, staying, problems }
 }
@@ -122,7 +125,7 @@ function targetOf(home: Client, { spec }: Departure, into: Client | undefined): 
   return into ?? home
 }
 
-/** Beside its owners: the definition of its kind and its namespace, where these come back, too; of a Bond, the very object that it names. */
+/** What must exist before an object, besides its owners: the restored definition of its kind, its restored Namespace, the dependency that a Bond names by uid. */
 function prerequisites(lines: readonly PageLine[], kinds: RestoredKinds): Before {
   const homes = new Map(
     lines.flatMap(({ uid, manifest }) =>
@@ -135,7 +138,7 @@ function prerequisites(lines: readonly PageLine[], kinds: RestoredKinds): Before
     )
 }
 
-/** Those of a record's objects that are there with another uid than they had. */
+/** The objects of a record that exist with another uid than before. */
 function broughtBack(there: Rehearsal['there']): readonly StoredObject[] {
   return [...there].filter(([uid, { metadata }]) => metadata.uid !== uid).map(([, object]) => object)
 }
@@ -143,20 +146,20 @@ function broughtBack(there: Rehearsal['there']): readonly StoredObject[] {
 function restoredBefore({ metadata, status }: Departure, there: Rehearsal['there']): StatusError {
   const when = status?.restoredAt ? ` at ${status.restoredAt}` : ''
   const { name } = metadata
-  const message = `nothing was restored: ${name} was restored before${when}, and what it holds is still there: ${listed(broughtBack(there).map(described))}`
+  const message = `nothing was restored: ${name} was restored before${when}, and its objects still exist: ${listed(broughtBack(there).map(described))}`
   return new StatusError('AlreadyExists', message, { details: { name, kind: departure.plural } })
 }
 
 function partlyRestored(made: readonly StoredObject[], problems: readonly string[]): StatusError {
-  const back = made.length > 0 ? `only ${listed(made.map(described))} is back` : 'nothing was restored'
+  const back = made.length > 0 ? `only ${listed(made.map(described))} was restored` : 'nothing was restored'
   return new StatusError('Invalid', `${back}: ${listed(problems)}`)
 }
 
-/** What a dry run of each by itself cannot foresee, as a quota for all of them. */
+/** An error that dry runs of single objects cannot foresee, such as a quota for all of them. */
 function interrupted(error: unknown, { made, all }: { readonly made: number; readonly all: number }): unknown {
   if (!isStatusError(error) || made === 0) return error
   const { reason, message, details } = error
-  const told = `${message}; ${made} of ${all} objects are back: asked for again, it goes on from there`
+  const told = `${message}; ${made} of ${all} objects were restored: run the restore again to continue`
   return new StatusError(reason, told, { cause: error, ...(details ? { details } : {}) })
 }
 
@@ -166,13 +169,13 @@ function described(object: StoredObject): string {
 
 type Work = (line: PageLine) => Promise<void>
 
-/** Does something for every line, wave after wave, several at once. */
+/** Runs the work for every line, wave after wave, `atOnce` at a time. */
 function inWaves(waves: readonly (readonly PageLine[])[], count: () => void): (work: Work) => Promise<void> {
   return async (work) => {
     for (const wave of waves)
       for (let at = 0; at < wave.length; at += atOnce) {
         const done = await Promise.allSettled(wave.slice(at, at + atOnce).map((line) => work(line).then(count)))
-        // Not before all of them have come to an end: what is said of it then is so.
+        // Only after all of them have ended, so that the error counts every object that was created.
         for (const each of done) if (each.status === 'rejected') throw each.reason
       }
   }
@@ -185,7 +188,7 @@ function counted(doing: string, all: number, onProgress: RestoreOptions['onProgr
   return () => onProgress?.(doing, Math.min(1, ++done / all))
 }
 
-/** The first few of many. */
+/** The first `maxProblems` as one text. */
 function listed(problems: readonly string[]): string {
   const more = problems.length > maxProblems ? `; and ${problems.length - maxProblems} more` : ''
   return `${problems.slice(0, maxProblems).join('; ')}${more}`
@@ -193,7 +196,7 @@ function listed(problems: readonly string[]): string {
 
 const maxProblems = 20
 
-/** Creates one object again, or finds what another restore, or a controller for its owner, which is back already, was quicker to make. */
+/** Creates an object, or returns the one that another restore, or a controller of its restored owner, has created first. */
 async function recreate(
   client: Client,
   record: Departure,
@@ -211,12 +214,12 @@ async function recreate(
   }
 }
 
-/** What left with it while it was brought back is on pages that nobody has read. */
+/** A note if the record got more pages during the restore: their objects were not restored. */
 async function recordedSince(client: Client, { metadata, spec }: Departure): Promise<readonly string[]> {
   const { namespace = '', name } = metadata
   const now = await client.get<Departure>(departure.type, { namespace, name })
   if ((now.spec.pages ?? 0) <= (spec.pages ?? 0)) return []
-  return [`more has left with it meanwhile: restore ${name} again`]
+  return [`more objects were deleted with it in the meantime: restore ${name} again`]
 }
 
 async function markRestored(client: Client, { metadata }: Departure, now: number): Promise<void> {

@@ -3,18 +3,18 @@ import { describeRef, refOf, type KubeObject, type ResourceType } from '../../ku
 import { isStatusError, StatusError } from '../../kube/status-error.ts'
 import type { PageLine } from '../records/pages.ts'
 
-/** The kinds of what comes back: as they are served or, until then, as a definition among it says. */
+/** The kinds of the restored objects: as the server serves them or, if it does not yet, as a restored definition describes them. */
 export class RestoredKinds {
   /** By apiVersion and kind. */
   readonly #types = new Map<string, ResourceType>()
   /** The definitions of kinds that are not served. */
   readonly #definitions = new Map<string, PageLine>()
 
-  /** Throws Invalid when something is of a kind that is neither served nor coming. */
+  /** Throws Invalid if a kind is neither served nor defined by a restored definition. */
   static async read(client: Client, lines: readonly PageLine[]): Promise<RestoredKinds> {
     const kinds = new RestoredKinds()
     const definitions = lines.filter(({ manifest }) => isDefinition(manifest))
-    // What was served before may be gone, and the other way round.
+    // Kinds may have been added or removed since the last discovery.
     client.discovery.forget()
     for (const { manifest } of lines) {
       const name = kindName(manifest)
@@ -36,18 +36,18 @@ export class RestoredKinds {
     return type
   }
 
-  /** The definition that has to be there before anything of this kind may come; undefined when the kind is served. */
+  /** The restored definition that must exist before objects of this kind; undefined if the kind is served. */
   definitionOf(manifest: KubeObject): PageLine | undefined {
     return this.#definitions.get(kindName(manifest))
   }
 
-  /** Whether a definition brings kinds that are not served. */
+  /** Whether a definition is the one of a kind that is not served yet. */
   isAwaited(definition: PageLine): boolean {
     return this.#definitions.values().some(({ uid }) => uid === definition.uid)
   }
 }
 
-/** Resolves when everything in a wave is of a kind that is served. Throws Timeout when that takes too long. */
+/** Resolves when the kinds of all objects in a wave are served. Throws Timeout after `attempts`. */
 export async function whenServed(
   client: Client,
   lines: readonly PageLine[],
@@ -59,17 +59,20 @@ export async function whenServed(
     if (!definition) return kinds
     const ref = refOf(definition.manifest)
     if (attempt === attempts)
-      throw new StatusError('Timeout', `${describeRef(ref)} is back, but its kind is not served yet: ask again`)
+      throw new StatusError(
+        'Timeout',
+        `${describeRef(ref)} was restored, but its kind is not served yet: run the restore again`,
+      )
     await nextChange(client, await servedType(client, definition.manifest), ref.name)
   }
 }
 
-/** Whether something defines a kind. */
+/** Whether an object is a CustomResourceDefinition. */
 export function isDefinition({ apiVersion, kind }: KubeObject): boolean {
   return kind === 'CustomResourceDefinition' && apiVersion.startsWith('apiextensions.k8s.io/')
 }
 
-/** A definition that is not served yet changes when it is; where that is not seen, time passes at the server. */
+/** Waits for a change of the definition, such as its Established condition, or for one second. */
 async function nextChange(client: Client, type: ResourceType, name: string): Promise<void> {
   try {
     const found = await client.get<{ metadata: { resourceVersion: string } }>(type, { name })
@@ -89,7 +92,7 @@ async function servedType(client: Client, manifest: KubeObject): Promise<Resourc
   return type
 }
 
-/** The type by which a definition will serve something; undefined when it will not. */
+/** The type under which a definition will serve an object; undefined if it will not. */
 function typeIn({ manifest }: PageLine, { apiVersion, kind }: KubeObject): ResourceType | undefined {
   const { group, names, scope, versions } = manifest.spec as DefinitionSpec
   const version = versions.find(({ name, served }) => served && `${group}/${name}` === apiVersion)?.name

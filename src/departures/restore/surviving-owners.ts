@@ -5,8 +5,8 @@ import type { PageLine } from '../records/pages.ts'
 import { isRestoredFrom } from './restored-from.ts'
 
 /**
- * The uids that owners which are on no line have now, by those they had: they never left, or another restore has brought them back. What is brought back is
- * theirs again. What cannot be read is not among them.
+ * Maps the old uids of owners that this restore does not create to their current ones: they were never deleted, or another restore has created them. They
+ * become owners of the restored objects again. Owners that cannot be read are left out.
  */
 export async function survivingOwners(
   client: Client,

@@ -3,8 +3,8 @@ import { isBond } from '../../apis/bond-guard.ts'
 import type { KubeObject, OwnerReference } from '../../kube/object.ts'
 
 /**
- * A manifest as it may be created: its owners by their new uids, none whose new uid is unknown, no finalizers of a deletion; and a Bond to the very object that
- * it named as that is now.
+ * A manifest with the new uids of its owners, and of the dependency that a Bond names by uid. Owners without a new uid, and finalizers that only a deletion
+ * adds, are left out.
  */
 export function withOwners(manifest: KubeObject, newUid: (uid: string) => string | undefined): KubeObject {
   const { ownerReferences = [], finalizers = [], ...metadata } = manifest.metadata
@@ -24,7 +24,7 @@ export function withOwners(manifest: KubeObject, newUid: (uid: string) => string
   }
 }
 
-/** The uid of the very object that a Bond names, if it names one. */
+/** The uid of the dependency, if the manifest is a Bond that names one by uid. */
 export function neededBy(manifest: KubeObject): string | undefined {
   return isBond(manifest) ? (manifest.spec as BondSpec).dependency.uid : undefined
 }
@@ -36,7 +36,7 @@ function renewedBond(manifest: KubeObject, newUid: (uid: string) => string | und
   return uid === undefined ? {} : { spec: { ...spec, dependency: { ...spec.dependency, uid } } }
 }
 
-/** What a server or a Bond puts on something for the time of its deletion; a Bond that is still there puts its own on again. */
+/** Finalizers that a server or a Bond adds for a deletion. A Bond that still exists adds its own again. */
 const deletionFinalizers = new Set([
   'foregroundDeletion',
   'orphan',

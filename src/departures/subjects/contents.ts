@@ -3,20 +3,20 @@ import type { Client } from '../../client/client.ts'
 import type { DiscoveredType } from '../../client/discovery.ts'
 import { apiVersionOf, groupResource, parseApiVersion, type KubeObject } from '../../kube/object.ts'
 
-/** Everything a namespace holds, all of which leaves with it. Throws when that cannot be known for certain. */
+/** All objects in a namespace, which are deleted with it. Throws if any kind cannot be listed. */
 export async function* contentsOf(
   client: Client,
   namespace: string,
   { metadataOnly }: { readonly metadataOnly: boolean },
 ): AsyncGenerator<KubeObject, void, undefined> {
-  // A kind that came since the last look may be the one that matters.
+  // A kind added since the last discovery may hold the object that matters.
   client.discovery.forget()
   for (const type of contentTypes(await client.discovery.complete()))
     for await (const { items } of client.listAll(type, { namespace, metadataOnly }))
       for (const item of items) yield { ...item, apiVersion: apiVersionOf(type), kind: type.kind }
 }
 
-/** Every object of the kind that a CustomResourceDefinition of this name defines, all of which leave with it. Throws when that cannot be known for certain. */
+/** All objects of the kind that a CustomResourceDefinition defines, which are deleted with it. Throws if they cannot be listed. */
 export async function* instancesOf(
   client: Client,
   definition: string,
@@ -24,12 +24,12 @@ export async function* instancesOf(
 ): AsyncGenerator<KubeObject, void, undefined> {
   client.discovery.forget()
   const type = (await client.discovery.complete()).find((served) => groupResource(served) === definition)
-  if (!type) throw new Error(`${definition} is not served: nobody can say what there is of it`)
+  if (!type) throw new Error(`${definition} is not served: its objects cannot be listed`)
   for await (const { items } of client.listAll(type, { metadataOnly }))
     for (const item of items) yield { ...item, apiVersion: apiVersionOf(type), kind: type.kind }
 }
 
-/** Whether the cluster makes it anew by itself (Pods, ReplicaSets, EndpointSlices), so that it would only be in the way of a restore. */
+/** Whether a controller recreates an object by itself (Pods, ReplicaSets, EndpointSlices): a restore must not create it, too. */
 export function isRecreatedByController({ kind, metadata }: KubeObject): boolean {
   const { name = '', ownerReferences = [] } = metadata
   const controller = ownerReferences.find((owner) => owner.controller)
@@ -38,7 +38,7 @@ export function isRecreatedByController({ kind, metadata }: KubeObject): boolean
   return isMadeByCluster || namespaceDefaults.has(`${kind}/${name}`)
 }
 
-/** What a restore will need of all that leaves along. */
+/** The objects that a restore has to create. */
 export async function* restorable(
   objects: AsyncIterable<KubeObject> | Iterable<KubeObject>,
 ): AsyncGenerator<KubeObject, void, undefined> {
@@ -48,10 +48,10 @@ export async function* restorable(
 /** The groups of Kubernetes' own controllers, which every cluster has. */
 const builtInControllerGroups = new Set(['', 'apps', 'batch', 'discovery.k8s.io'])
 
-/** What every new namespace is given. */
+/** Objects that Kubernetes creates in every namespace. */
 const namespaceDefaults = new Set(['ServiceAccount/default', 'ConfigMap/kube-root-ca.crt'])
 
-/** Each kind of a namespace once, without what only tells of the others. */
+/** Each namespaced kind once, without Events and other objects derived from the rest. */
 export function contentTypes(all: readonly DiscoveredType[]): readonly DiscoveredType[] {
   const kept = all.filter(
     (type) =>

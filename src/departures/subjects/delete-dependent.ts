@@ -3,18 +3,18 @@ import { type ResourceType, type StoredObject, placeOf } from '../../kube/object
 import { deepEqual } from '../../kube/patches/patch.ts'
 import { ignoring, isStatusError } from '../../kube/status-error.ts'
 
-/** How a dependent's leaving ended; `changed` means judge it again. */
+/** How the deletion of a dependent ended. `leaving`: finalizers hold it. `changed`: not deleted, judge it again. */
 export type DeleteOutcome = 'gone' | 'leaving' | 'changed'
 
 export interface DependentDeleteOptions {
   readonly propagation: 'Background' | 'Foreground'
-  /** `namespace/name` of the record that it is on: without, one that owns others would be recorded as if a user had deleted it. */
+  /** `namespace/name` of the record that lists it. Without it, the server would record an owner as if a user had deleted it. */
   readonly cascadeRecord?: string | undefined
 }
 
 /**
- * Lets a dependent follow an owner that has left: only this very object, and only while it names the owners by which it was judged.
- * Its record is a line on its root's pages, written before (`CascadeRecorder`); the door has been asked about it (`Door.spares`).
+ * Deletes a dependent of a deleted owner over the API: only this uid, and only while it names the owners by which it was judged. The caller has recorded it
+ * (`CascadeRecorder`) and asked the door (`Door.reasonToKeep`).
  */
 export async function deleteDependent(
   client: Client,
@@ -33,7 +33,7 @@ export async function deleteDependent(
       if (isStatusError(error, 'NotFound')) return 'gone'
       if (!isStatusError(error, 'Conflict')) throw error
     }
-    // A status may change all the time: what counts is whether it is still the same one, as it was judged and recorded.
+    // Its status may change at any time. Only a change to what was judged and recorded matters.
     const now = await client.get<StoredObject>(type, place, { metadataOnly: true }).catch(ignoring('NotFound'))
     if (!now || now.metadata.uid !== uid) return 'gone'
     if (now.metadata.deletionTimestamp) return 'leaving'
@@ -45,7 +45,7 @@ export async function deleteDependent(
 
 const attempts = 5
 
-/** Whether nothing but its status has changed; of kinds without a generation that cannot be told. */
+/** Whether only its status has changed. False for kinds without a generation, where that cannot be seen. */
 function isAsJudged({ metadata: now }: StoredObject, { metadata: then }: StoredObject): boolean {
   return (
     now.generation !== undefined &&

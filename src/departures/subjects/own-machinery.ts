@@ -3,12 +3,12 @@ import type { Client } from '../../client/client.ts'
 import { type ResourceType, type StoredObject, placeOf } from '../../kube/object.ts'
 import { ignoring } from '../../kube/status-error.ts'
 
-/** The label of everything we make for ourselves. */
+/** The label of every object that Sojourn creates for its own use. */
 export const ownLabel = { 'app.kubernetes.io/part-of': 'sojourn' } as const
 
 /**
- * Deletes something we made for ourselves: a mark whose time is over, a companion Service, an old record or approval. No record is kept of it.
- * Refuses anything that is not ours; gone or changed since counts as done, the watch tells.
+ * Deletes an object that Sojourn created for its own use, such as an expired candidate, a companion Service, or an old record or approval. Writes no record.
+ * Throws for any other object. An object that is gone or has changed is left alone: the watch delivers that.
  */
 export async function removeOwn(
   client: Client,
@@ -16,7 +16,7 @@ export async function removeOwn(
   { metadata }: Pick<StoredObject, 'metadata'>,
 ): Promise<void> {
   const { name, namespace, uid, resourceVersion, labels = {} } = metadata
-  if (!isOwn(type, labels)) throw new Error(`${type.kind} ${name} is not our own: it must leave by the door`)
+  if (!isOwn(type, labels)) throw new Error(`${type.kind} ${name} is not Sojourn's own: delete it with Door.depart`)
   const place = placeOf({ name, namespace })
   await client.deleteObject(type, place, { uid, resourceVersion }).catch(ignoring('NotFound', 'Conflict'))
 }

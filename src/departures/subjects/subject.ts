@@ -10,7 +10,7 @@ import {
 import { ignoring, isStatusError } from '../../kube/status-error.ts'
 import { contentsOf, instancesOf } from './contents.ts'
 
-/** How to take something out: only this very one, in this version. */
+/** Preconditions and options of a delete. */
 export interface DeleteOptions {
   readonly uid: string
   readonly resourceVersion: string
@@ -18,21 +18,21 @@ export interface DeleteOptions {
   readonly gracePeriodSeconds?: number
 }
 
-/** Something that may leave: an object of a cluster, or a resource of a cloud dressed as one. */
+/** Something the door can delete: an object of a cluster, or a cloud resource represented as one. */
 export interface Subject {
   readonly cluster: string
   readonly ref: ObjectRef
-  /** As it is now; undefined when it is gone. Throws when that cannot be known. */
+  /** Its current state; undefined when it does not exist. Throws when it cannot be read. */
   read(): Promise<KubeObject | undefined>
-  /** `changed` when it is no longer the one that was read. */
+  /** Deletes it. `changed`: not deleted, because uid or version differ. */
   remove(removal: DeleteOptions): Promise<'gone' | 'leaving' | 'changed'>
-  /** How many of its kind there are, itself included. Throws when that cannot be known. */
+  /** How many objects of its kind exist, itself included. Throws when they cannot be counted. */
   countKind(): Promise<number>
-  /** What leaves with it by the cluster's own doing. Throws when that cannot be known for certain. */
+  /** The objects that the cluster deletes with it. Throws when they cannot all be listed. */
   contents?(options: { readonly metadataOnly: boolean }): AsyncIterable<KubeObject>
 }
 
-/** `Kind.group` in its cluster: what budgets count by. */
+/** `cluster/Kind.group`, by which budgets count. */
 export function subjectKind({ cluster, ref }: Pick<Subject, 'cluster' | 'ref'>): string {
   const slash = ref.apiVersion.indexOf('/')
   const group = slash < 0 ? '' : ref.apiVersion.slice(0, slash)
@@ -72,7 +72,7 @@ export function kubeSubject(client: Client, type: ResourceType, ref: ObjectRef):
   }
 }
 
-/** A namespace takes its contents along, a definition the objects of its kind. */
+/** A Namespace is deleted with its contents, a CustomResourceDefinition with the objects of its kind. */
 function contentsIn(client: Client, type: ResourceType, { name }: ObjectRef): Pick<Subject, 'contents'> {
   switch (groupResource(type)) {
     case 'namespaces':

@@ -265,7 +265,7 @@ describe('a Cleaner', () => {
     await world.pass(5 * minute)
     const { status } = (await world.get<Cleaner>(self)) ?? {}
     expect(status?.conditions?.find(({ type }) => type === 'Ready')?.message).toBe(
-      'all conditions are true, but it is outside the hours in which things may leave, until 2026-01-06T02:00:00Z',
+      'all conditions are true, but it is outside the hours in which deletions are allowed, until 2026-01-06T02:00:00Z',
     )
     expect(status?.nextScheduledEvaluation).toBe('2026-01-06T02:00:00Z')
     const today = { windows: [{ days: ['Monday'] }] }

@@ -82,7 +82,7 @@ describe('what a Bond took along', () => {
     const { objects, notes } = await restore(here.world.client, await recordOf('database'), { now })
     expect(objects.map(({ metadata }) => metadata.name)).toEqual(['database'])
     expect(notes).toEqual([
-      `ConfigMap/team/app, which left because of it, is not back: ConfigMap/team/app exists (uid ${uid})`,
+      `ConfigMap/team/app, which was deleted because of it, was not restored: ConfigMap/team/app exists (uid ${uid})`,
     ])
     expect((await here.get('app'))?.metadata.uid).toBe(uid)
     expect((await recordOf('app')).status?.phase).toBe('Gone')
@@ -177,7 +177,7 @@ describe('a restore of what a Bond took along', () => {
     await here.remove('database')
     const { name } = (await recordOf('database')).metadata
     await expect(bringBack('app')).rejects.toThrow(
-      `nothing was restored: Bond/team/app-database would let ConfigMap/team/app leave again, for the ConfigMap database that it needs is gone: restore ${name}, with which it comes back, too`,
+      `nothing was restored: Bond/team/app-database would delete ConfigMap/team/app again, because its dependency ConfigMap database is gone: restore ${name} instead, which includes it`,
     )
     expect(await here.left()).toEqual([])
   })
@@ -252,7 +252,7 @@ describe('a restore of what a Bond took along', () => {
     expect(await here.left()).toEqual([])
     await here.world.client.deleteObject(departure.type, { ...(await recordOf('app')).metadata, namespace: 'team' })
     expect((await attempt()).notes).toEqual([
-      'Bond/team/app-database does not bind what is back, and you may not change that: make it anew',
+      'Bond/team/app-database does not protect the restored object, and you may not change it: create the Bond again',
     ])
   })
 

@@ -147,8 +147,8 @@ describe('a Bond to something in another cluster, with leave', () => {
     const type = (await far.world.client.discovery.typeOf(end)) as DiscoveredType
     const object = await far.world.client.get<StoredObject>(configMaps, { namespace: 'team', name: 'database' })
     const told = await explainObject(far.world.client, { type, object }, far.world.clock.now())
-    const why = `something still in use needs it and its Bond refuses the deletion (Bond ${named()})`
-    expect(told.sentences).toContain(`No system of ours deletes it: ${why}.`)
+    const why = `a Bond forbids its deletion while its dependents exist (Bond ${named()})`
+    expect(told.sentences).toContain(`Sojourn does not delete it: ${why}.`)
     const actions = (root: string) =>
       [...(far.collector.preview(root, 'Background')?.nodes ?? [])].map(({ action }) => action)
     expect(actions(uid)).toEqual(['refuse'])
@@ -268,7 +268,7 @@ describe('a Bond to something in another cluster, with leave', () => {
     await both.bind('Hold')
     const { problems } = await drain(here.world.client, { dryRun: true, clock: here.world.clock })
     expect(problems).toEqual([
-      'may be held in cluster "far": ConfigMap database, by Bond team/app-database; delete the Bond while the collector runs, or take the marks off there',
+      'may be held in cluster "far": ConfigMap database, by Bond team/app-database; delete the Bond while the collector runs, or remove the marks there',
     ])
   })
 

@@ -53,7 +53,7 @@ describe.each([
     const { objects, notes } = await bringBack()
     expect(objects.map(({ metadata }) => metadata.name)).toEqual(['root'])
     expect(notes).toEqual([
-      'ConfigMap/team/branch and 1 more had not left yet: what is back owns it again, and it stays',
+      'ConfigMap/team/branch and 1 more had not been deleted yet: the restored owner owns it again',
     ])
     await here.startCollector()
     await here.world.pass(60_000)
@@ -126,7 +126,7 @@ describe('a root that is brought back while a collector is half through', () => 
     expect(objects.map(({ metadata }) => metadata.name).toSorted()).toEqual(['branch', 'other', 'root'])
     expect(await isOwnedByRoot('other')).toBe(true)
     // What lived by those had not been recorded when the pages were read.
-    expect(notes).toEqual([expect.stringContaining('more has left with it meanwhile')])
+    expect(notes).toEqual([expect.stringContaining('more objects were deleted with it in the meantime')])
     await bringBack()
     await here.world.pass(60_000)
     expect(await here.left()).toEqual(all)
@@ -144,8 +144,8 @@ describe('who brings something back', () => {
       return here.world.server.transport(request)
     })
     expect((await bringBack(confined)).notes).toEqual([
-      'ConfigMap/team/branch had not left yet: what is back owns it again, and it stays',
-      'ConfigMap/team/other has not left yet and will: you may not give it its new owner',
+      'ConfigMap/team/branch had not been deleted yet: the restored owner owns it again',
+      'ConfigMap/team/other will be deleted: you may not change its owner reference to the restored owner',
     ])
   })
 
@@ -164,7 +164,7 @@ describe('who brings something back', () => {
     })
     const { notes } = await bringBack(slow)
     const [record] = await here.records()
-    expect(notes).toEqual([`more has left with it meanwhile: restore ${record?.metadata.name} again`])
+    expect(notes).toEqual([`more objects were deleted with it in the meantime: restore ${record?.metadata.name} again`])
     expect(record?.status?.phase).toBe('Gone')
     await bringBack()
     await here.world.pass(60_000)

@@ -2,7 +2,7 @@ import type { Route } from '../../runtime/http/route.ts'
 import type { Collector } from './controller.ts'
 import type { Preview } from './preview/preview.ts'
 
-/** `POST /sojourn/v1alpha1/cascade-preview {uid, policy}`: what would leave with an object, by the running collector. Changes nothing. */
+/** `POST /sojourn/v1alpha1/cascade-preview {uid, policy}`: what would be deleted with an object, from the graph of the running collector. Changes nothing. */
 export function cascadeRoute(collector: Pick<Collector, 'preview'>): Route {
   return {
     method: 'POST',

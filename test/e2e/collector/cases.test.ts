@@ -28,7 +28,6 @@ const elsewhere: Readonly<Record<number, readonly (readonly [file: string, name:
     ],
     [`${runtime}/controller/alarms.test.ts`, 'keeps the earlier time when asked to'],
     [`${runtime}/controller/alarms.test.ts`, 'rings no more for a user who has left'],
-    [`${runtime}/controller/controller.test.ts`, 'drops a key that is not ours, with its alarm'],
   ],
   21: [
     [`${runtime}/cache/informer.test.ts`, 'shows what is there, then what happens, each once'],

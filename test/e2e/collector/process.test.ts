@@ -76,7 +76,7 @@ describe('a collector in a process of its own', () => {
         'current-context': 'x',
       }),
     )
-    const twice = /(cluster not reachable, trying again.*127\.0\.0\.1:9[^]*){2}/
+    const twice = /(cluster not reachable, retrying.*127\.0\.0\.1:9[^]*){2}/
     const flags = ['--only', 'collector', '--port', '0', '--kubeconfig', config]
     const { code, said } = await run(['run', ...flags], twice)
     expect([code, said]).toEqual([0, expect.stringMatching(twice)])

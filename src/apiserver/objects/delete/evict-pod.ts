@@ -39,7 +39,7 @@ export function evict(ports: WritePorts, view: View, request: CreateRequest): De
   return { answer: undefined, changes: [...before, ...changes] }
 }
 
-/** A pod that does nothing yet, or nothing any more, disrupts nobody by leaving. */
+/** Evicting a Pod that has not started, or has finished, disrupts nothing. */
 function mayGoAnyway({ metadata, status }: KubeObject): boolean {
   const { phase = 'Pending' } = (status ?? {}) as PodStatus
   return metadata.deletionTimestamp !== undefined || phase !== 'Running'

@@ -66,7 +66,7 @@ describe.each(storeKinds)('letting go an owner whose dependents are to stay, in 
     await world.delete(maps, 'owner', orphaning)
     await expect(release()).rejects.toMatchObject({
       code: 409,
-      message: expect.stringContaining('take it out of their ownerReferences first'),
+      message: expect.stringContaining('remove it from their ownerReferences first'),
     })
     await world.merge(maps, 'child-0', { metadata: { ownerReferences: null } })
     await release()

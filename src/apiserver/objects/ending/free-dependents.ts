@@ -6,14 +6,14 @@ import type { Change, Dependent, View } from '../../store/store.ts'
 import { conflict } from '../contract/failures.ts'
 import { changeTo, type WritePorts } from '../contract/write-object.ts'
 
-/** Whether an update ends a deletion that is to leave the dependents behind. */
+/** Whether an update ends an orphaning deletion by removing the `orphan` finalizer. */
 export function endsOrphaning(old: StoredObject, { metadata }: KubeObject): boolean {
   return old.metadata.deletionTimestamp !== undefined && isOrphaning(old.metadata) && !isOrphaning(metadata)
 }
 
 /**
- * Takes an owner out of every dependent that still names it. Whoever lets the owner go has freed those it knew of; one that came since would be taken for
- * left behind by an owner that is gone. In the owner's own transaction none can come.
+ * Removes an owner from the owner references of every dependent that still names it. The collector has done so for those it knew; one created since would
+ * look like a dependent of a deleted owner and be deleted. No dependent can be created inside the owner's own transaction.
  */
 export function freeDependents(
   ports: WritePorts,
@@ -26,7 +26,7 @@ export function freeDependents(
     throw conflict(
       type,
       name,
-      `more than ${maxAtOnce} dependents still name it as their owner; take it out of their ownerReferences first, or delete it with propagationPolicy Background to let them go, too`,
+      `more than ${maxAtOnce} dependents still name it as their owner; remove it from their ownerReferences first, or delete it with propagationPolicy Background to delete them, too`,
     )
   const changes: Change[] = []
   for (const dependent of dependents) {
@@ -59,5 +59,5 @@ function isOrphaning({ finalizers = [] }: KubeObject['metadata']): boolean {
   return finalizers.includes('orphan')
 }
 
-/** A transaction must not keep everybody waiting. */
+/** Limits how long the transaction blocks all other writes. */
 const maxAtOnce = 1000

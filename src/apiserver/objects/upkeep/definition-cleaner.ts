@@ -11,14 +11,14 @@ import type { StoreEvent } from '../../store/store.ts'
 import { systemUser } from '../contract/system-user.ts'
 import type { UpkeepPorts } from './upkeep.ts'
 
-/** Deletes the instances of CRDs that are on their way out, and then lets these go. */
+/** Deletes the instances of CRDs that are being deleted, then removes the cleanup finalizer of the CRD. */
 export class DefinitionCleaner {
   readonly #ports: UpkeepPorts
   readonly #loop: KeyedLoop
   readonly #unsubscribe: () => void
-  /** Names of definitions on their way out, which are also their instances' resources. */
+  /** Names of definitions that are being deleted, which are also the resources of their instances. */
   readonly #leaving = new Set<string>()
-  /** Uids of definitions whose instances may go. */
+  /** Uids of definitions whose instances may be deleted: `beforeEmptying` has succeeded. */
   readonly #released = new Set<string>()
 
   constructor(ports: UpkeepPorts) {
@@ -50,7 +50,7 @@ export class DefinitionCleaner {
     this.#loop.add(name)
   }
 
-  /** Names that have become free may be what another definition waits for: any write makes it ask again. */
+  /** Another definition may wait for the names that have become free: any write to it checks its names again. */
   async #acceptOthers(): Promise<void> {
     const { store, clock, onError } = this.#ports
     await clock.breathe()
@@ -63,20 +63,20 @@ export class DefinitionCleaner {
 
   async #empty(name: string): Promise<void> {
     const { store, objects, kinds, clock } = this.#ports
-    // The subscribers of one batch are told one after the other; kinds may be among those still to come.
+    // Subscribers are called in turn: `kinds` may not have seen the same batch of events yet.
     await clock.breathe()
     const type = kinds.ofDefinition(name)
     if (type && store.count({ resource: type.resource }) > 0) {
       await this.#ask(name)
       const { items } = await objects.deleteCollection({ type, user: systemUser })
       for await (const _ of items);
-      // What its finalizers hold comes back as a delete event of its own.
+      // An instance held by finalizers sends a delete event when it is removed.
       if (store.count({ resource: type.resource }) > 0) return
     }
     await this.#release(name)
   }
 
-  /** Asks once whether its instances may go. While they may not, its status says why. */
+  /** Calls `beforeEmptying` until it succeeds once. While it fails, the status of the definition says why. */
   async #ask(name: string): Promise<void> {
     const { beforeEmptying } = this.#ports
     const definition = this.#get(name)
@@ -92,7 +92,7 @@ export class DefinitionCleaner {
 
   async #report(definition: StoredObject, why: string): Promise<void> {
     const { conditions = [] } = (definition as unknown as Definition).status ?? {}
-    const told = { reason: 'InstanceDeletionFailed', message: `nothing of its kind is deleted yet: ${why}` }
+    const told = { reason: 'InstanceDeletionFailed', message: `its instances are not deleted yet: ${why}` }
     const status = {
       conditions: conditions.map((each) => (each.type === 'Terminating' ? { ...each, ...told } : each)),
     }
@@ -123,5 +123,5 @@ export class DefinitionCleaner {
   }
 }
 
-/** In the place of a definition's name: those that wait for names. */
+/** Key for all definitions that wait for names. */
 const others = ''

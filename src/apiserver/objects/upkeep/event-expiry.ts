@@ -9,10 +9,10 @@ import type { UpkeepPorts } from './upkeep.ts'
 const lifetimeMs = 60 * 60_000
 const chunkSize = 500
 
-/** Lets Events go an hour after they were last written. */
+/** Deletes Events an hour after they were last written. */
 export class EventExpiry {
   readonly #ports: UpkeepPorts
-  /** `namespace/name` → when it was written; the longest unwritten first. */
+  /** When each Event was last written, by `namespace/name`; oldest first. */
   readonly #writtenAt = new Map<string, number>()
   readonly #unsubscribe: () => void
   #isLoaded = false
@@ -22,7 +22,7 @@ export class EventExpiry {
     this.#unsubscribe = ports.store.subscribe((events) => events.forEach((event) => this.#note(event)))
   }
 
-  /** Removes what is over its time. */
+  /** Deletes expired Events. */
   async run(): Promise<void> {
     if (!this.#isLoaded) await this.#load()
     const before = this.#ports.clock.now() - lifetimeMs
@@ -57,7 +57,7 @@ export class EventExpiry {
     if (type !== 'delete') this.#writtenAt.set(key, this.#ports.clock.now())
   }
 
-  /** What was there before this process was: its own times say when it was written. */
+  /** Reads the Events written before this process started; their own timestamps say when. */
   async #load(): Promise<void> {
     this.#isLoaded = true
     const { store, clock } = this.#ports

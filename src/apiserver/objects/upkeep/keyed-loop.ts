@@ -1,7 +1,7 @@
 import { backoffDelay } from '../../../kube/basics/backoff-delay.ts'
 import type { Clock } from '../../store/clock.ts'
 
-/** Works through keys one after the other, each at least once after it was last added; failed ones again, later. */
+/** Processes keys one at a time, each at least once after it was last added. Retries failed keys with backoff. */
 export class KeyedLoop {
   readonly #clock: Clock
   readonly #work: (key: string) => Promise<void>
@@ -29,7 +29,7 @@ export class KeyedLoop {
     this.#running ??= this.#run().finally(() => (this.#running = undefined))
   }
 
-  /** Starts nothing more and resolves when what runs has ended. */
+  /** Starts no more work and resolves when the current work has ended. */
   async close(): Promise<void> {
     this.#isClosed = true
     this.#ready.clear()

@@ -6,15 +6,15 @@ import { DefinitionCleaner } from './definition-cleaner.ts'
 import { EventExpiry } from './event-expiry.ts'
 import type { Objects } from '../objects.ts'
 
-/** What the server's own house-keeping works with. */
+/** What the periodic work of the server needs. */
 export interface UpkeepPorts {
   readonly store: Store
   readonly objects: Objects
   readonly kinds: Kinds
   readonly clock: Clock
-  /** Asked before the objects of a CRD that is on its way out are deleted. Defaults to nobody. */
+  /** Awaited before the instances of a deleted CRD are deleted; a rejection postpones that. Defaults to nothing. */
   readonly beforeEmptying?: (definition: StoredObject) => Promise<void>
-  /** Told of work that failed and will be tried again. Defaults to nobody. */
+  /** Called with errors of work that will be retried. Defaults to nothing. */
   readonly onError?: (error: unknown) => void
 }
 
@@ -22,7 +22,7 @@ const roundMs = 60_000
 const keepMs = 5 * 60_000
 const keepRevisions = 1000
 
-/** Forgets old revisions, lets Events expire and empties the kinds of deleted CRDs, until closed. */
+/** Compacts old revisions, expires Events and deletes the instances of deleted CRDs, until closed. */
 export class Upkeep implements AsyncDisposable {
   readonly #ports: UpkeepPorts
   readonly #expiry: EventExpiry
@@ -37,7 +37,7 @@ export class Upkeep implements AsyncDisposable {
     this.#cancel = this.#schedule()
   }
 
-  /** One round of what is done every minute. */
+  /** Compacts and expires once; also runs every minute. */
   async run(): Promise<void> {
     await this.#ports.store.compact({ olderThanMs: keepMs, keep: keepRevisions })
     await this.#expiry.run()

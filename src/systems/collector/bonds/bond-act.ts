@@ -19,7 +19,7 @@ export interface Dependency {
 
 /** The marks that the Bonds of one cluster want on a dependency. */
 export interface Wanted {
-  /** What the Bond in inProcessDeleter wants. */
+  /** What the reconciled Bond wants. */
   readonly mark: Mark
   /** Whether another Bond holds it. */
   readonly isHeldByOthers: boolean

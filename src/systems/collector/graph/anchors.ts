@@ -1,8 +1,8 @@
 import type { Graph } from './graph.ts'
 
 /**
- * The nodes that only own each other in a circle, if the owners of this one end nowhere else; empty when something outside keeps it. An owner that is
- * not known counts as an anchor: unknown never condemns.
+ * The cycle of owners that includes this node, if nothing outside the cycle owns any of them; otherwise empty. An owner that is not in the graph counts as
+ * outside: what is unknown never causes a deletion.
  */
 export function unanchoredWith(graph: Graph, node: number): readonly number[] {
   const seen = new Set([node])
@@ -17,7 +17,7 @@ export function unanchoredWith(graph: Graph, node: number): readonly number[] {
   return [...seen]
 }
 
-/** Every node that no object without owners reaches, in one pass over the graph. */
+/** Every object that no ownerless node owns, directly or through others: the candidates for `unanchoredWith`. */
 export function unanchoredNodes(graph: Graph): readonly number[] {
   const isAnchored = new Uint8Array(graph.capacity)
   const open: number[] = []

@@ -2,7 +2,7 @@ import type { ResourceType, StoredObject } from '../../../kube/object.ts'
 import { groupResource, parseApiVersion } from '../../../kube/object.ts'
 import type { Graph } from './graph.ts'
 
-/** What goes with a node because it is inside it: everything in a namespace, every instance of a definition. */
+/** The objects that the cluster deletes with an object: the contents of a Namespace, the instances of a CustomResourceDefinition. */
 export function contentsOf(graph: Graph, node: number, types: Iterable<ResourceType>): Iterable<number> {
   const object = graph.object(node)
   if (!object) return []

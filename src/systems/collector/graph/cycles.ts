@@ -3,9 +3,9 @@ import { canBlock } from './owner-state.ts'
 import type { BondEdges } from './bond-edges.ts'
 
 /**
- * Which nodes wait for each other in a circle with a node, and for nobody else: none of them need wait. Only who waits makes a circle: an owner that does not
- * wait for its dependent goes by itself, and then those above it wait in a row. A circle that waits for somebody outside waits whole; else it would depend on
- * who of it goes first.
+ * The nodes that wait for each other in a cycle with this node, itself included; they need not wait for one another. Only waiting makes an edge: an owner that
+ * does not wait for its dependent breaks the cycle. If any member waits for a node outside, the result is the node alone: otherwise the end state would
+ * depend on which member is deleted first.
  */
 export function componentOf(graph: Graph, root: number, bondEdges?: BondEdges): ReadonlySet<number> {
   const components = componentsOf([root], (node) => awaitedBy(graph, node, bondEdges))
@@ -45,7 +45,7 @@ export function componentsOf(
       const child = call.children[call.at++]
       if (child !== undefined) {
         if (!index.has(child)) enter(child)
-        // What is on the stack has no component yet.
+        // A node without a component is still on the stack.
         else if (!components.has(child)) low.set(node, Math.min(low.get(node) ?? 0, index.get(child) ?? 0))
         continue
       }
@@ -59,7 +59,7 @@ export function componentsOf(
   return components
 }
 
-/** For whom a node has to wait if it leaves: dependents that block it in the foreground, and those for whom a Bond holds it. */
+/** What the deletion of a node waits for: dependents that block a foreground deletion, and dependents of a Bond that holds it. */
 function awaitedBy(graph: Graph, node: number, bondEdges: BondEdges | undefined): readonly number[] {
   const awaited: number[] = []
   const { deletionTimestamp, finalizers } = graph.object(node)?.metadata ?? {}

@@ -8,17 +8,17 @@ export interface OwnerEdge {
   readonly blocking: boolean
 }
 
-/** Everything of one cluster that owns or is owned: nodes by uid, edges in both directions, in typed arrays. */
+/** The owner references of one cluster as a graph: nodes by uid, edges in both directions, in typed arrays. */
 export class Graph {
   readonly #uids = new UidTable()
-  /** The object of each node; undefined while it is only known by reference (virtual), or gone with dependents left. */
+  /** The object of each node; undefined for a virtual node, which only owner references name: its object is deleted or not seen yet. */
   #objects: (StoredObject | undefined)[] = []
-  /** Of each node whether its object is there, in a namespace, and says itself to be spared: a walk over a million of them must not touch each. */
+  /** For each node: whether its object exists, is namespaced, and has a mark that protects it. A walk over a million nodes must not load each object. */
   #flags = new Uint8Array(1024)
   /** First edge in which a node is the dependent, and the owner; -1 for none. */
   #firstOwner = new Int32Array(1024).fill(none)
   #firstDependent = new Int32Array(1024).fill(none)
-  /** Edges: ends, flag, and their place in both lists. A free edge's `#edgeOwner` is -1 and `#nextOfDependent` leads to the next free one. */
+  /** Edges: ends, flag, and links of both lists. Free edges have `#edgeOwner` -1 and are linked by `#nextOfDependent`. */
   #edgeOwner = new Int32Array(1024).fill(none)
   #edgeDependent = new Int32Array(1024)
   #edgeBlocking = new Uint8Array(1024)
@@ -28,7 +28,7 @@ export class Graph {
   #edges = 0
   #freeEdge = none
 
-  /** How many objects there are. */
+  /** The number of objects. Virtual nodes do not count. */
   size = 0
 
   /** Adds an object, or updates the one with its uid: edges change only where its references did. Returns its node. */
@@ -47,7 +47,7 @@ export class Graph {
     return node
   }
 
-  /** Removes an object and its edges to its owners; it stays as a virtual node while others name it. Returns its owners. */
+  /** Removes an object and its edges to its owners. Its node stays, virtual, while dependents name it. Returns its owners. */
   remove(uid: string): readonly number[] {
     const node = this.#uids.find(uid)
     if (node === undefined || !this.#objects[node]) return []
@@ -68,22 +68,22 @@ export class Graph {
     return this.#objects[node]
   }
 
-  /** Whether the object of a node is there. */
+  /** Whether a node has an object. */
   has(node: number): boolean {
     return this.#flags[node] !== 0
   }
 
-  /** Whether the object of a node is there and in a namespace. */
+  /** Whether a node has a namespaced object. */
   isInNamespace(node: number): boolean {
     return ((this.#flags[node] ?? 0) & namespaced) !== 0
   }
 
-  /** Whether the object of a node carries a mark by which it is spared. */
+  /** Whether the object of a node has a mark that protects it. */
   isMarked(node: number): boolean {
     return ((this.#flags[node] ?? 0) & marked) !== 0
   }
 
-  /** The object of each node, as they are now. */
+  /** A copy of the current object of each node. */
   snapshot(): readonly (StoredObject | undefined)[] {
     return this.#objects.slice()
   }
@@ -92,7 +92,7 @@ export class Graph {
     return this.#uids.text(node)
   }
 
-  /** What a node names as its owners. */
+  /** The owners of a node. */
   owners(node: number): readonly OwnerEdge[] {
     const found: OwnerEdge[] = []
     for (let edge = this.#firstOwner[node] ?? none; edge !== none; edge = this.#nextOfDependent[edge] ?? none) {
@@ -114,7 +114,7 @@ export class Graph {
     return this.#edgeOwner[edge] ?? none
   }
 
-  /** The first edge to a dependent of a node; -1 for none. With `nextEdge` and `dependentOf` the way to walk a million of them. */
+  /** The first edge to a dependent of a node; -1 for none. With `nextEdge` and `dependentOf` it walks many dependents without an array. */
   firstEdge(node: number): number {
     return this.#firstDependent[node] ?? none
   }
@@ -127,7 +127,7 @@ export class Graph {
     return this.#edgeDependent[edge] ?? none
   }
 
-  /** Calls with each dependent of a node, until told to stop by `false`. */
+  /** Calls `visit` with each dependent of a node, until it returns false. */
   eachDependent(node: number, visit: (dependent: number, blocking: boolean) => boolean | void): void {
     for (let edge = this.#firstDependent[node] ?? none; edge !== none;) {
       const next = this.#nextOfOwner[edge] ?? none
@@ -150,12 +150,12 @@ export class Graph {
     return (this.#firstOwner[node] ?? none) !== none
   }
 
-  /** The highest number a node can have, plus one: for arrays beside this graph. */
+  /** One more than the highest node: the length of arrays indexed by node. */
   get capacity(): number {
     return this.#objects.length
   }
 
-  /** What the arrays take, without the objects themselves. */
+  /** The size of the arrays, without the objects. */
   get bytes(): number {
     const arrays = [
       this.#flags,
@@ -231,7 +231,7 @@ export class Graph {
     return this.#edges++
   }
 
-  /** A node that is neither there nor named by anybody is forgotten. */
+  /** Frees a node that has neither an object nor edges. */
   #dropIfUnused(node: number): void {
     if (
       this.#objects[node] ||

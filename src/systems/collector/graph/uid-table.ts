@@ -1,4 +1,4 @@
-/** Uids as small numbers: 128 bits each in typed arrays, found by open addressing. What is not a UUID is kept as text beside them. */
+/** Maps uids to small integers. UUIDs take 128 bits in typed arrays, with open addressing; other uids are kept as text. */
 export class UidTable {
   /** Four words per node. */
   #words = new Uint32Array(4 * 1024)

@@ -3,23 +3,23 @@ import type { CascadeRoot } from '../../../departures/records/cascade-recorder.t
 import type { OwnerReference, StoredObject } from '../../../kube/object.ts'
 import type { ClusterWatch } from '../watch/cluster-watch.ts'
 
-/** Knows whose leaving began the cascade that takes an object, for the records. */
+/** Knows which deletion started the cascade that deletes an object: its record lists the object. */
 export class CascadeRoots {
   readonly #world: ClusterWatch
-  /** By uid of an owner that went; the oldest are forgotten first. */
+  /** By the uid of a deleted owner. Bounded: the oldest are forgotten first. */
   readonly #roots = new BoundedMap<string, CascadeRoot>(100_000)
 
   constructor(world: ClusterWatch) {
     this.#world = world
   }
 
-  /** An owner went by itself: it is a root, unless it went with another. */
+  /** Notes a deleted owner as a root, unless a cascade deleted it. */
   remember(object: StoredObject): void {
     const { uid } = object.metadata
     if (!this.#roots.has(uid)) this.inherit(uid, rootOf(object, { isGone: true }))
   }
 
-  /** An owner goes with a root. */
+  /** Notes that the cascade of this root deletes an owner. */
   inherit(uid: string, root: CascadeRoot): void {
     this.#roots.set(uid, root)
   }
@@ -28,7 +28,7 @@ export class CascadeRoots {
     return this.#roots.get(uid)
   }
 
-  /** What an object's owners went with, or the topmost owner that is leaving, or what the object says of an owner that went when nobody looked. */
+  /** The root of the cascade that deletes an object: the noted root of its owners; else its topmost owner that is being deleted; else the owner that it names, deleted while no collector ran. */
   of(object: StoredObject): CascadeRoot | undefined {
     const seen = new Set<string>()
     let at = object
@@ -62,7 +62,7 @@ export class CascadeRoots {
   }
 }
 
-/** An object that somebody deleted; one with owners may have followed them, with another collector or before a restart. */
+/** A root by this object, deleted by a user as far as is known. With owners, another collector, or this one before a restart, may have deleted it in a cascade. */
 function rootOf(object: StoredObject, { isGone }: { readonly isGone: boolean }): CascadeRoot {
   const mayHaveFollowed = (object.metadata.ownerReferences ?? []).length > 0
   return { object, by: { system: 'user' }, isGone, mayHaveFollowed }

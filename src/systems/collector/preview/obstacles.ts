@@ -4,14 +4,14 @@ import type { Graph } from '../graph/graph.ts'
 import { canBlock } from '../graph/owner-state.ts'
 import type { BondEdges } from '../graph/bond-edges.ts'
 
-/** One thing that keeps an object from going: a finalizer of somebody else, or an object that was not told to go. */
+/** What blocks a deletion: a finalizer that is not the collector's, or an object that is not being deleted. */
 export interface Obstacle {
   readonly ref: ObjectRef
-  /** Absent when nobody has asked the object to go. */
+  /** Absent if the object is not being deleted. */
   readonly finalizer?: string
 }
 
-/** What an object that is leaving waits for in the end: down through dependents that block it and those that need it. */
+/** What a deletion waits for in the end, found through dependents that block it and dependents by Bond; at most `most`. */
 export function obstaclesOf(graph: Graph, bondEdges: BondEdges, root: number): readonly Obstacle[] {
   const found: Obstacle[] = []
   const seen = new Set([root])

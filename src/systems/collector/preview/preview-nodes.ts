@@ -28,18 +28,18 @@ export interface PreviewNode {
   readonly uid: string
   readonly ref: ObjectRef
   readonly action: Action
-  /** Why, in a word. */
+  /** Why. */
   readonly because: Reason
   /** The uid through which it was reached; absent for the root. */
   readonly through?: string
   /** All its owners, where it has several: one of them may keep it. */
   readonly owners?: readonly Pick<OwnerReference, 'uid' | 'kind' | 'name'>[]
   readonly depth: number
-  /** Finalizers of others, Bonds and dependents that would keep it waiting. */
+  /** Finalizers of others, Bonds and dependents that its deletion would wait for. */
   readonly waitsFor: readonly string[]
 }
 
-/** A line of a preview as it is written. */
+/** A line to add to a preview. */
 export interface Line {
   readonly node: number
   readonly action: Action
@@ -49,7 +49,7 @@ export interface Line {
   readonly depth: number
 }
 
-/** The lines of a preview, in the order in which they were reached. A million of them take no time until somebody reads them. */
+/** The lines of a preview, in the order in which they were reached. Kept in typed arrays; `PreviewNode`s are built only when read. */
 export class PreviewNodes implements Iterable<PreviewNode> {
   /** The object of each node when the preview was made. */
   readonly #objects: readonly (StoredObject | undefined)[]
@@ -59,7 +59,7 @@ export class PreviewNodes implements Iterable<PreviewNode> {
   readonly #reasons: Uint8Array
   readonly #through: Int32Array
   readonly #depths: Int32Array
-  /** Bonds and objects that hold a line's object. */
+  /** Bonds and objects that block the deletion of a line's object. */
   readonly #obstacles = new Map<number, readonly string[]>()
   #length = 0
 
@@ -87,14 +87,14 @@ export class PreviewNodes implements Iterable<PreviewNode> {
     return line
   }
 
-  /** Changes the fate of a line. */
+  /** Changes action and reason of a line. */
   judge(line: number, action: Action, because: Reason, obstacles?: readonly string[]): void {
     this.#actions[line] = codes[action]
     this.#reasons[line] = reasonCodes[because]
     if (obstacles) this.#obstacles.set(line, obstacles)
   }
 
-  /** A dependent that was reached before is now reached through another line. */
+  /** Sets the line through which a line is reached. */
   reach(line: number, through: number, depth: number): void {
     this.#through[line] = through
     this.#depths[line] = depth
@@ -118,7 +118,7 @@ export class PreviewNodes implements Iterable<PreviewNode> {
     return this.#objectAt(line).metadata.ownerReferences?.map(({ uid }) => uid) ?? none
   }
 
-  /** Whether it goes because it is inside what goes. */
+  /** Whether it is deleted as part of a deleted Namespace or CustomResourceDefinition. */
   isInside(line: number): boolean {
     return this.#reasons[line] === reasonCodes['container-gone']
   }
@@ -144,7 +144,7 @@ export class PreviewNodes implements Iterable<PreviewNode> {
     for (let line = 0; line < this.length; line++) yield this.at(line)
   }
 
-  /** How many would leave. */
+  /** How many objects would be deleted. */
   get leaving(): number {
     let sum = 0
     for (let line = 0; line < this.length; line++) if (this.#actions[line] === 0) sum++

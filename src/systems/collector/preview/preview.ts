@@ -23,27 +23,27 @@ export interface PreviewOptions {
   /** Why the root cannot be deleted at all, if it cannot. */
   readonly reasonToRefuse?: (node: number) => string | undefined
   readonly bondEdges?: BondEdges
-  /** What an object holds: the content of a namespace, the instances of a definition. */
+  /** The objects that the cluster deletes with an object: contents of a Namespace, instances of a CustomResourceDefinition. */
   readonly contents?: (node: number) => Iterable<number>
   /** Whether the absence of an owner can be told. Defaults to yes. */
   readonly isKnowable?: (reference: OwnerReference) => boolean
   readonly unknownKinds?: readonly string[]
 }
 
-/** What would happen if an object were deleted now. Pure, and by the collector's own rules. */
+/** What would happen if an object were deleted now, by the collector's own rules. Changes nothing. */
 export function preview(graph: Graph, root: number, options: PreviewOptions): Preview {
   if (!graph.has(root)) throw new Error('a preview needs an object')
   const { policy, unknownKinds = [] } = options
   const walk = new Walk(graph, root, options)
-  // Who waits for whom cannot be seen in one way through the graph.
+  // One walk cannot tell what waits for what: that needs the whole cascade.
   const { nodes } = walk.mayWait ? new Rehearsal(graph, root, options) : walk
   return { policy, nodes, complete: unknownKinds.length === 0, unknownKinds }
 }
 
-/** One way through the graph, breadth first: a dependent goes when the last owner that kept it goes. */
+/** Walks the graph breadth first: a dependent is deleted when the last owner that kept it is. */
 class Walk {
   readonly nodes: PreviewNodes
-  /** Whether something was met that others may wait for; then the walk ended there. */
+  /** Whether the walk met an object that others may wait for, and stopped there. */
   mayWait = false
   readonly #graph: Graph
   readonly #options: PreviewOptions
@@ -51,7 +51,7 @@ class Walk {
   readonly #isLeaving: Uint8Array
   /** Line + 1 of each node that was reached. */
   readonly #lines: Int32Array
-  /** Those that leave, in the order in which they were found. */
+  /** The nodes to delete, in the order in which they were found. */
   readonly #leaving: Int32Array
   #found = 0
   #depth = 1
@@ -84,7 +84,7 @@ class Walk {
     }
   }
 
-  /** What the leaving of a node means for those that belong to it. */
+  /** Applies the deletion of a node to its contents and dependents. */
   #pass(node: number, line: number, isOrphaning: boolean): void {
     const { contents } = this.#options
     if (contents) for (const member of contents(node)) this.#condemn(member, line, 'container-gone')
@@ -141,7 +141,7 @@ class Walk {
   }
 
   #stay(node: number, fate: Fate): void {
-    // What is kept blocks an owner that goes in the foreground; what a Bond keeps may go when that Bond's cause does.
+    // A kept dependent blocks the foreground deletion of its owner; one that a Bond keeps may be deleted once the Bond's dependent is.
     if (fate.action === 'keep' && (this.#options.policy === 'Foreground' || this.#bondEdges.size > 0))
       this.mayWait = true
     if ((this.#lines[node] ?? 0) === 0) this.#write(node, fate)

@@ -9,10 +9,10 @@ import type { Informers } from '../../../runtime/cache/informers.ts'
 import type { Logger } from '../../../runtime/observability/log.ts'
 import { Graph } from '../graph/graph.ts'
 
-/** A change of an object; one that is only out of sight may well live on. */
+/** A change of an object. `isOutOfSight`: its kind is no longer served, so the object may still exist. */
 export type ClusterChange = Change & { readonly isOutOfSight?: boolean }
 
-/** Told of every change of any object, after the graph has it. `owners` are the nodes of a removed object's owners. */
+/** Called with every change, after the graph has it. `owners` are the nodes of a deleted object's owners. */
 export type OnChange = (change: ClusterChange, node: number, owners: readonly number[]) => void
 
 export interface ClusterWatchPorts {
@@ -22,7 +22,7 @@ export interface ClusterWatchPorts {
   readonly log: Logger
 }
 
-/** Watches the metadata of every kind that can be deleted and keeps the graph in step; kinds come and go with their definitions. */
+/** Watches the metadata of every kind that can be deleted and updates the graph. Follows kinds as their definitions are created and deleted. */
 export class ClusterWatch {
   readonly graph = new Graph()
   readonly #ports: ClusterWatchPorts
@@ -32,13 +32,13 @@ export class ClusterWatch {
   /** By `apiVersion Kind`, for every served version of a watched kind. */
   readonly #types = new Map<string, DiscoveredType>()
   readonly #definitions: Informer
-  /** Kinds whose definition was deleted, by `plural.group`: nothing of them is left. */
+  /** Kinds whose definition was deleted, by `plural.group`: all their objects are deleted, too. */
   readonly #ended = new Set<string>()
   readonly #refreshes = new Serializer()
   #refreshing: Promise<void> = Promise.resolve()
-  /** Group versions whose kinds could not be read at the last look; undefined while nothing could ever be. */
+  /** Group versions whose kinds the last discovery could not read; undefined before the first discovery succeeds. */
   #unread: readonly string[] | undefined
-  /** Ends the wait for the next look, if one is due. */
+  /** Cancels the scheduled retry of discovery. */
   #stopWaiting: (() => void) | undefined
   #isClosed = false
 
@@ -52,7 +52,7 @@ export class ClusterWatch {
     })
   }
 
-  /** Calls with every change from now on. */
+  /** Calls the listener with every change from now on. */
   subscribe(listener: OnChange): void {
     this.#listeners.add(listener)
   }
@@ -62,12 +62,12 @@ export class ClusterWatch {
     return this.#types.values()
   }
 
-  /** Looks again which kinds there are. */
+  /** Runs discovery again. */
   refresh(): void {
     this.#refreshing = this.#refreshes.run('', () => this.#refresh()).catch((error: unknown) => this.#lookAgain(error))
   }
 
-  /** Resolves when everything there is has been seen, or cannot be; not before it is known which kinds there are. */
+  /** Resolves when discovery has succeeded and every kind has synced or failed. */
   async ready(signal?: AbortSignal): Promise<void> {
     this.refresh()
     await this.#refreshing
@@ -78,18 +78,18 @@ export class ClusterWatch {
     await Promise.all([...this.#watched.values()].map(({ informer }) => firstLook(informer, signal)))
   }
 
-  /** Kinds whose objects cannot be seen at the moment. */
+  /** Kinds whose objects cannot be read at the moment. */
   get unknownKinds(): readonly string[] {
     const silent = [...this.#watched].filter(([, { informer }]) => !informer.synced || informer.trouble)
     return [...silent.map(([name]) => name), ...(this.#unread ?? [])]
   }
 
-  /** The type that serves objects of this version and kind, if we watch it. */
+  /** The type of this version and kind, if it is watched. */
   typeOf({ apiVersion, kind }: { readonly apiVersion: string; readonly kind: string }): DiscoveredType | undefined {
     return this.#types.get(`${apiVersion} ${kind}`)
   }
 
-  /** Whether what is known of this kind is all there is. */
+  /** Whether the graph has all objects of this kind. */
   isComplete(type: ResourceType): boolean {
     const informer = this.#watched.get(groupResource(type))?.informer
     return informer !== undefined && informer.synced && informer.trouble === undefined
@@ -107,7 +107,7 @@ export class ClusterWatch {
     client.discovery.forget()
     const { types: served, unread } = await client.discovery.survey()
     this.#unread = unread
-    // What cannot be read now is not gone: it is watched as before.
+    // Kinds of a group version that cannot be read may still be served: keep watching them.
     const isUnread = (type: ResourceType) => unread.includes(apiVersionOf(type))
     const collectable = served.filter(
       ({ verbs, group, plural }) =>
@@ -134,7 +134,7 @@ export class ClusterWatch {
     if (!this.#isClosed) this.#stopWaiting = clock.after(lookAgainMs, () => this.refresh())
   }
 
-  /** What was of a kind that is not served can no longer be seen: it is as if it had never been looked at. */
+  /** Removes the objects of a kind that is no longer served from the graph. */
   #forget(type: DiscoveredType, isOutOfSight: boolean): void {
     const apiVersion = apiVersionOf(type)
     for (let node = 0; node < this.graph.capacity; node++) {
@@ -166,10 +166,10 @@ export class ClusterWatch {
   }
 }
 
-/** How soon kinds that could not be read are asked for again. */
+/** How long until a failed discovery is retried. */
 const lookAgainMs = 10_000
 
-/** Metadata comes as PartialObjectMetadata; what it is the metadata of is known from where it was asked for. */
+/** Sets the real kind: a metadata-only watch delivers PartialObjectMetadata. */
 function named(object: StoredObject, apiVersion: string, kind: string): StoredObject {
   return object.kind === kind && object.apiVersion === apiVersion ? object : { ...object, apiVersion, kind }
 }
