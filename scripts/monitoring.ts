@@ -29,10 +29,10 @@ export async function declaredMetrics(): Promise<readonly DeclaredMetric[]> {
 interface Alert {
   readonly name: string
   readonly metric: string
-  /** What is asked of the metric; `METRIC` stands for its name. */
+  /** A PromQL expression in which `METRIC` stands for the metric's name. */
   readonly expression: string
   readonly for: string
-  /** Whether somebody has to get up for it. Defaults to not. */
+  /** Severity `critical` instead of `warning`: it should page. */
   readonly critical?: true
   readonly summary: string
   /** What to do about it. */
@@ -45,9 +45,9 @@ const alerts: readonly Alert[] = [
     metric: 'sojourn_event_loop_lag_seconds',
     expression: 'absent(METRIC_count)',
     for: '15m',
-    summary: 'No part of Sojourn reports: it does not run, or nobody reads its metrics.',
+    summary: 'Prometheus receives no metrics from Sojourn: it is not running, or it is not scraped.',
     description:
-      'Nothing leaves, is announced or wakes meanwhile, and no other alert of ours can ring. "kubectl -n sojourn-system get pods" and the targets of Prometheus say which it is.',
+      'If Sojourn is not running, nothing is deleted, announced or woken. No other Sojourn alert can fire meanwhile. Check "kubectl -n sojourn-system get pods" and the targets page of Prometheus.',
   },
   {
     name: 'SojournBreakerOpen',
@@ -55,34 +55,35 @@ const alerts: readonly Alert[] = [
     expression: 'max(METRIC) == 1',
     for: '0m',
     critical: true,
-    summary: 'Too much left too quickly; nothing leaves until a human closes the breaker.',
+    summary:
+      'The circuit breaker is open after too many deletions; nothing is deleted until an administrator closes it.',
     description:
-      'Read "sojourn departures -A", restore what should not have left, mend the rule, then "sojourn departures --close-breaker".',
+      'Check "sojourn departures -A", restore objects deleted by mistake, correct the rule, then run "sojourn departures --close-breaker".',
   },
   {
     name: 'SojournCircuitOpen',
     metric: 'sojourn_janitor_circuit_open',
     expression: 'max by (policy, location) (METRIC) == 1',
     for: '0m',
-    summary: 'A cleanup policy saw something that a human has to look at.',
+    summary: 'A CleanupPolicy stopped marking, because its findings look wrong.',
     description:
-      '"kubectl describe cleanuppolicy" says what was seen. After looking: POST /janitor/policies/NAME/close-circuit.',
+      '"kubectl describe cleanuppolicy NAME" says why. If the findings are right: POST /janitor/policies/NAME/close-circuit.',
   },
   {
     name: 'SojournCacheInTrouble',
     metric: 'sojourn_cache_trouble',
     expression: 'max by (cluster, kind) (METRIC) == 1',
     for: '10m',
-    summary: 'A kind cannot be followed; nothing is decided on it.',
-    description: 'The log says why: a right that is missing, or a cluster that cannot be reached.',
+    summary: 'A kind cannot be watched; no decision that depends on it is made.',
+    description: 'The log says why: a missing permission, or an unreachable cluster.',
   },
   {
     name: 'SojournKeysFailing',
     metric: 'sojourn_controller_keys',
     expression: 'sum by (controller) (METRIC{state="failing"}) > 0',
     for: '30m',
-    summary: 'Objects have been failing for half an hour.',
-    description: 'The log names the objects and the error; "sojourn explain KIND/NAME" says the last decision.',
+    summary: 'The reconciliation of some objects has failed for half an hour.',
+    description: 'The log names the objects and the errors; "sojourn explain KIND/NAME" shows the last decision.',
   },
   {
     name: 'SojournWorkRefused',
@@ -90,23 +91,24 @@ const alerts: readonly Alert[] = [
     expression: 'sum by (policy, action) (increase(METRIC[1h])) > 0',
     for: '1h',
     summary: 'The janitor cannot do part of its work.',
-    description: 'The policy’s conditions and the marks’ messages say what was refused.',
+    description: 'The conditions of the CleanupPolicy and the messages of its CleanupCandidates say what was refused.',
   },
   {
     name: 'SojournNoticesFailing',
     metric: 'sojourn_janitor_notices_total',
     expression: 'sum by (policy, channel) (increase(METRIC{result!="accepted"}[1h])) > 0',
     for: '1h',
-    summary: 'Owners are not told; nothing of theirs is deleted meanwhile.',
-    description: 'status.notices of the marks has the errors; look at the NotificationChannel and its Secret.',
+    summary: 'Notices to owners fail; their objects are not deleted meanwhile.',
+    description:
+      'status.notices of the CleanupCandidates has the errors; check the NotificationChannel and its Secret.',
   },
   {
     name: 'SojournPromotionsFailing',
     metric: 'sojourn_promoter_effects_total',
     expression: 'sum by (do) (increase(METRIC{result="failed"}[1h])) > 0',
     for: '1h',
-    summary: 'Forges, repositories or webhooks refuse what promotions need.',
-    description: '"kubectl get pipelines -A" shows which are Stalled; "sojourn explain pipeline/NAME" says why.',
+    summary: 'Git hosts, repositories or webhooks refuse requests of promotions.',
+    description: '"kubectl get pipelines -A" shows the stalled Pipelines; "sojourn explain pipeline/NAME" says why.',
   },
   {
     name: 'SojournRequestsRefused',
@@ -115,11 +117,11 @@ const alerts: readonly Alert[] = [
     for: '10m',
     summary: 'The proxy refuses requests instead of holding them.',
     description:
-      'The answers carry x-sojourn-because; "sojourn explain service/NAME" says what the workload waits for.',
+      'The header x-sojourn-because of the responses names the reason; "sojourn explain service/NAME" says what the workload waits for.',
   },
 ]
 
-/** Rules of Prometheus. Throws when a rule asks for a metric or label that nothing declares. */
+/** Alerting rules for Prometheus. Throws when a rule uses a metric or label that no system declares. */
 export function alertRules(metrics: readonly DeclaredMetric[]): Readonly<Record<string, unknown>> {
   return {
     groups: [
@@ -127,7 +129,7 @@ export function alertRules(metrics: readonly DeclaredMetric[]): Readonly<Record<
         name: 'sojourn',
         rules: alerts.map(({ name, metric, expression, for: lasting, critical, summary, description }) => {
           const declared = metrics.find((candidate) => candidate.name === metric)
-          if (!declared) throw new Error(`alert ${name} asks for ${metric}, which nothing declares`)
+          if (!declared) throw new Error(`alert ${name} uses ${metric}, which no system declares`)
           const asked = /by \(([^)]*)\)/.exec(expression)?.[1]?.split(', ') ?? []
           const unknown = asked.find((label) => !declared.labels?.includes(label))
           if (unknown !== undefined) throw new Error(`alert ${name}: ${metric} has no label ${unknown}`)
@@ -148,16 +150,16 @@ interface Figure {
   readonly title: string
   readonly expression: string
   readonly unit?: string
-  /** From this on it is red; absent where no value is bad. */
+  /** Values from here on are red; undefined where no value is bad. */
   readonly badFrom?: number
 }
 
-/** What one wants to know before anything else. */
+/** The first row of the dashboard. */
 const figures: readonly Figure[] = [
   { title: 'Breaker open', expression: 'max(sojourn_departures_breaker_open)', badFrom: 1 },
-  // Since the processes began: an increase would miss the first of each kind.
+  // Totals since the processes started: `increase` would miss the first deletion of each label set.
   {
-    title: 'Left since start',
+    title: 'Deleted since start',
     expression: 'sum(sojourn_departures_total{result=~"gone|leaving"}) or vector(0)',
   },
   {
@@ -165,8 +167,8 @@ const figures: readonly Figure[] = [
     expression: 'sum(sojourn_departures_total{result=~"held|refused"}) or vector(0)',
   },
   { title: 'Objects failing', expression: 'sum(sojourn_controller_keys{state="failing"})', badFrom: 1 },
-  { title: 'Kinds not followed', expression: 'sum(max by (cluster, kind) (sojourn_cache_trouble))', badFrom: 1 },
-  { title: 'Callers waiting', expression: 'sum(sojourn_activator_waiting)' },
+  { title: 'Kinds not watched', expression: 'sum(max by (cluster, kind) (sojourn_cache_trouble))', badFrom: 1 },
+  { title: 'Requests waiting', expression: 'sum(sojourn_activator_waiting)' },
   {
     title: 'Replica time saved in a day',
     expression: 'sum(increase(sojourn_activator_saved_replica_seconds_total[24h]))',
@@ -175,7 +177,7 @@ const figures: readonly Figure[] = [
   { title: 'Processes', expression: 'count(sojourn_event_loop_lag_seconds_count)' },
 ]
 
-/** Throws when a figure asks for a metric that nothing declares. */
+/** Throws when a figure uses a metric that no system declares. */
 function figurePanel(
   { title, expression, unit = 'short', badFrom }: Figure,
   index: number,
@@ -198,7 +200,7 @@ function figurePanel(
   }
 }
 
-/** A Grafana dashboard with what one wants to know first, then one panel for each metric, a row for each part of the product. */
+/** A Grafana dashboard: the most important figures, then one panel per metric, with one row per system. */
 export function grafanaDashboard(metrics: readonly DeclaredMetric[]): Readonly<Record<string, unknown>> {
   const rows = Map.groupBy(metrics, ({ name }) => name.split('_')[1] ?? '')
   const names = new Set(metrics.map(({ name }) => name))
@@ -235,7 +237,7 @@ export function grafanaDashboard(metrics: readonly DeclaredMetric[]): Readonly<R
   }
 }
 
-/** Gauges of what is the same for every replica; of the others each has its share. */
+/** Gauges that have the same value in every replica, so they are not summed. */
 const toldByEach = new Set([
   'sojourn_cache_objects',
   'sojourn_cache_trouble',

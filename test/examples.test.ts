@@ -24,7 +24,7 @@ describe('examples', () => {
     expect(names.at(-1)).toBe('99-all-at-once')
   })
 
-  it('would notice an outcome that is not so', async () => {
+  it('fail when an outcome differs', async () => {
     const example = readExample('01-expiring-configmap')
     const settings = example.manifests.filter(({ kind }) => kind === 'ConfigMap')
     await using stage = await virtualStage()

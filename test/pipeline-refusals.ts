@@ -1,6 +1,6 @@
 import type { KubeObject } from '../src/kube/object.ts'
 
-/** A pipeline that is in order, but for what is given. */
+/** A valid Pipeline, changed by the given spec. */
 export function pipelineManifest(spec: Record<string, unknown> = {}, name = 'app'): KubeObject {
   return {
     apiVersion: 'pipelines.weave.works/v1alpha1',
@@ -30,7 +30,7 @@ const repository = (over: Record<string, unknown> = {}) => ({
 
 const byUrl = (url: string) => ({ promotion: { strategy: { 'pull-request': repository({ type: 'github', url }) } } })
 
-/** What is wrong, the spec that has it, and what the refusal has to say, its field first. */
+/** A fault, a spec that has it, and the texts that the refusal must contain, its field first. */
 interface Refusal {
   readonly what: string
   readonly spec: Record<string, unknown>
@@ -41,7 +41,7 @@ const refusal = (what: string, spec: Record<string, unknown>, ...says: string[])
 
 const pullRequest = 'spec.promotion.strategy.pull-request'
 
-/** What the kind's own schema refuses, in any cluster that has it. */
+/** Refused by the CRD's schema, in any cluster. */
 export const refusedBySchema: readonly Refusal[] = [
   refusal('no environments', { environments: [] }, 'spec.environments', 'at least 1 items'),
   refusal('no environments at all', { environments: undefined }, 'spec.environments', 'Required value'),
@@ -57,12 +57,7 @@ export const refusedBySchema: readonly Refusal[] = [
     'spec.environments[0].name',
     'Required value',
   ),
-  refusal(
-    'a name that is none',
-    { environments: [environment('Dev 1')] },
-    'spec.environments[0].name',
-    'Invalid value',
-  ),
+  refusal('an invalid name', { environments: [environment('Dev 1')] }, 'spec.environments[0].name', 'Invalid value'),
   refusal(
     'an environment without targets',
     { environments: [environment('dev', { targets: [] })] },
@@ -160,7 +155,7 @@ export const refusedBySchema: readonly Refusal[] = [
   ),
 ]
 
-/** What only the program itself can see: the embedded server asks it, a cluster does so through the webhook. */
+/** Refused by Sojourn's own validation: on the embedded server at admission, in a cluster by the webhook. */
 export const refusedByProgram: readonly Refusal[] = [
   refusal(
     'environments that depend on each other',
@@ -190,7 +185,7 @@ export const refusedByProgram: readonly Refusal[] = [
     'is listed twice',
   ),
   refusal(
-    'a window at no time',
+    'an invalid schedule of a window',
     {
       environments: [
         environment('dev'),
@@ -200,7 +195,7 @@ export const refusedByProgram: readonly Refusal[] = [
     'spec.environments[1].windows[0]',
   ),
   refusal(
-    'a window in no zone',
+    'an unknown time zone of a window',
     {
       environments: [
         environment('dev'),
@@ -212,14 +207,14 @@ export const refusedByProgram: readonly Refusal[] = [
     'spec.environments[1].windows[0]',
   ),
   refusal(
-    'a share of targets that is none',
+    'an invalid share of targets',
     { environments: [environment('dev', { requireTargets: 'most' })] },
     'spec.environments[0].requireTargets',
     'must be All, a number or a percentage',
   ),
 ]
 
-/** What must be let pass, old manifests among them. */
+/** Must be accepted, old manifests among them. */
 export const accepted: readonly (readonly [what: string, spec: Record<string, unknown>])[] = [
   ['as pipeline-controller had it', {}],
   ['by SSH', byUrl('ssh://git@github.com:22/acme/deploy.git')],

@@ -36,7 +36,7 @@ async function signedIn({ url, tokens }: DashboardWorld): Promise<Page> {
   await opened.goto(url)
   await opened.getByLabel('Token').fill(tokens.get('system:admin') ?? '')
   await opened.getByRole('button', { name: 'Sign in' }).click()
-  await opened.getByText(`${stays.toLocaleString('en-US')} in our care`).waitFor({ timeout: 60_000 })
+  await opened.getByText(`${stays.toLocaleString('en-US')} managed`).waitFor({ timeout: 60_000 })
   return opened
 }
 

@@ -17,7 +17,7 @@
 {{- fail "no role is enabled: set roles.ROLE.enabled for one of cleaner, collector, janitor, promoter, activator" -}}
 {{- end -}}
 {{- if and .Values.webhook.tlsSecret (not .Values.webhook.caBundle) -}}
-{{- fail "webhook.tlsSecret needs webhook.caBundle: whom the cluster shall trust" -}}
+{{- fail "webhook.tlsSecret needs webhook.caBundle: the certificate authority that the API server trusts" -}}
 {{- end -}}
 {{- end -}}
 
@@ -35,7 +35,7 @@ app.kubernetes.io/managed-by: {{ .root.Release.Service }}
 helm.sh/chart: {{ .root.Chart.Name }}-{{ .root.Chart.Version }}
 {{- end -}}
 
-{{/* The Secret with a role's certificate, if somebody else than the program makes it. */}}
+{{/* The Secret with a role's certificate, if cert-manager or the administrator provides it. */}}
 {{- define "sojourn.certificate" -}}
 {{- $values := dict -}}
 {{- if and (eq .role "cleaner") .root.Values.webhook.enabled }}{{ $values = .root.Values.webhook }}{{ end -}}
@@ -47,7 +47,7 @@ helm.sh/chart: {{ .root.Chart.Name }}-{{ .root.Chart.Version }}
 {{- end -}}
 {{- end -}}
 
-{{/* What cert-manager is asked for. */}}
+{{/* The Certificate that cert-manager issues. */}}
 {{- define "sojourn.certManager" }}
 ---
 apiVersion: cert-manager.io/v1
@@ -64,7 +64,7 @@ spec:
   issuerRef: {{- toYaml .issuerRef | nindent 4 }}
 {{- end }}
 
-{{/* Where the program keeps a certificate of its own. Filled by it, and left as it is by upgrades. */}}
+{{/* The Secret in which a role keeps the certificate it issues itself. The role fills it; upgrades do not touch its data. */}}
 {{- define "sojourn.keptCertificate" }}
 ---
 apiVersion: v1

@@ -35,7 +35,7 @@ await describeWith(['helm'], 'the chart', () => {
     expect(rulesOf(await render())).toEqual(rulesOf(installManifests(options)))
   })
 
-  it('has the cluster ask the same webhook as "sojourn install", unless it is not wanted', async () => {
+  it('registers the same webhook as "sojourn install", unless it is disabled', async () => {
     const options = { roles: clusterRoles, image: 'sojourn', replicas: 2, dryRun: false }
     const webhooksOf = (objects: readonly KubeObject[]) =>
       objects.find(({ kind }) => kind === 'ValidatingWebhookConfiguration')?.['webhooks']
@@ -48,21 +48,21 @@ await describeWith(['helm'], 'the chart', () => {
     }
   })
 
-  it('leaves out all that a role needs when the role is not wanted', async () => {
+  it('renders nothing for a role that is disabled', async () => {
     const others = clusterRoles.filter((role) => role !== 'janitor')
     const objects = await render(others.map((role) => `--set roles.${role}.enabled=false`).join(' '))
     for (const kind of ['Deployment', 'ServiceAccount', 'NetworkPolicy', 'PodDisruptionBudget', 'Service'])
       expect([kind, names(objects, kind)]).toEqual([kind, ['sojourn-janitor']])
   })
 
-  it('reads Secrets only where an administrator says, once one says where', async () => {
+  it('reads Secrets only in the configured namespaces', async () => {
     const objects = await render("--set 'credentials.namespaces={shop,blog}'")
     expect(names(objects, 'ClusterRoleBinding')).not.toContain('sojourn-promoter-credentials')
     const bindings = objects.filter(({ metadata }) => metadata.name === 'sojourn-promoter-credentials')
     expect(bindings.flatMap(({ metadata }) => metadata.namespace ?? [])).toEqual(['shop', 'blog'])
   })
 
-  it('lets an activator of one namespace see that one only, and read Secrets only for TLS', async () => {
+  it('limits an activator of one namespace to that namespace, and reads Secrets only for TLS', async () => {
     const rulesOf = (objects: readonly KubeObject[], kind: string) =>
       JSON.stringify(
         objects.filter((each) => each.kind === kind && each.metadata.name?.startsWith('sojourn-activator')),
@@ -79,7 +79,7 @@ await describeWith(['helm'], 'the chart', () => {
     expect(JSON.stringify(tls)).toContain('--proxy-tls-port=7444')
   })
 
-  it('opens the ports of Services that are taken over, and the one for checks, to callers and nobody else', async () => {
+  it('opens the takeover ports and the check port only to the configured callers', async () => {
     const objects = await render('--set proxy.check.enabled=true --set proxy.takeover.toPort=20099')
     const text = JSON.stringify(objects)
     expect(text).toContain('--takeover-ports=20000-20099')
@@ -93,7 +93,7 @@ await describeWith(['helm'], 'the chart', () => {
     expect(JSON.stringify(objects.filter(({ kind }) => kind === 'ClusterRole'))).toContain('"endpoints"')
   })
 
-  it('deletes nothing unless it is told to', async () => {
+  it('is a dry run by default', async () => {
     const args = (objects: readonly KubeObject[]) =>
       objects.filter(({ kind }) => kind === 'Deployment').map((object) => JSON.stringify(object['spec']))
     for (const spec of args(await render())) expect(spec).toContain('--dry-run')
@@ -157,13 +157,13 @@ await describeWith(['helm'], 'the chart', () => {
     expect([code, stderr]).toEqual([1, expect.stringContaining(message)])
   })
 
-  it('is of the version that the program is of', () => {
+  it('has the same version as the program', () => {
     const { version, appVersion } = parse(readFileSync(join(chart, 'Chart.yaml'), 'utf8')) as Record<string, string>
     const program = JSON.parse(readFileSync(join(chart, '../../package.json'), 'utf8')) as { readonly version: string }
     expect([version, appVersion]).toEqual([program.version, program.version])
   })
 
-  it('has a default for every value that it knows, and passes lint', async () => {
+  it('has a default for every value in its schema, and passes lint', async () => {
     expect(await session.run(`lint ${chart} ${here} --strict`)).toContain('0 chart(s) failed')
     const read = (file: string) => readFileSync(join(chart, file), 'utf8')
     const defaults = parse(read('values.yaml')) as Values
@@ -174,7 +174,7 @@ await describeWith(['helm'], 'the chart', () => {
     )
   })
 
-  it('renders what helm takes for good whichever switch is turned', async () => {
+  it('renders valid manifests with each switch turned', async () => {
     const switches = switchesOf(parse(readFileSync(join(chart, 'values.yaml'), 'utf8')) as Values)
     expect(switches.length).toBeGreaterThan(15)
     for (const [path, isOn] of switches) {
@@ -185,7 +185,7 @@ await describeWith(['helm'], 'the chart', () => {
     }
   }, 120_000)
 
-  it('reads no more than the janitor needs where nothing is to be found out about use', async () => {
+  it('grants the janitor fewer reads with detection disabled', async () => {
     const rulesOf = async (flags?: string) =>
       JSON.stringify(
         (await render(flags)).find((each) => each.kind === 'ClusterRole' && each.metadata.name === 'sojourn-janitor'),
@@ -196,10 +196,10 @@ await describeWith(['helm'], 'the chart', () => {
     )
   })
 
-  it('installs, upgrades and uninstalls, and the kinds stay', async () => {
+  it('installs, upgrades and uninstalls, and keeps the CRDs', async () => {
     await session.run(`install sojourn ${chart} ${here} --create-namespace --dry-run=client`)
     expect(await get('/api/v1/namespaces/sojourn-system')).toBeUndefined()
-    // The embedded server judges our kinds itself and takes no webhooks.
+    // The embedded server validates Sojourn's kinds itself and serves no webhook configurations.
     const flags = `${here} --set webhook.enabled=false`
     expect(await session.run(`install sojourn ${chart} ${flags} --create-namespace`)).toContain('STATUS: deployed')
     await session.run(`upgrade sojourn ${chart} ${flags} --dry-run=server`)
@@ -221,7 +221,7 @@ interface Values {
   readonly [name: string]: Values | boolean | string | number | readonly unknown[]
 }
 
-/** Every switch among the values, by its path, and how it stands. */
+/** Every boolean among the values, by its path. */
 function switchesOf(values: Values, path: readonly string[] = []): readonly (readonly [string, boolean])[] {
   return Object.entries(values).flatMap(([name, value]) => {
     if (typeof value === 'boolean') return [[[...path, name].join('.'), value] as const]

@@ -44,7 +44,7 @@ const manifests = pages.flatMap((page) =>
     .map((manifest) => [relative(docs, page), manifest] as const),
 )
 
-it.each(manifests)('shows in %s what the API takes', async (_, manifest) => {
+it.each(manifests)('shows in %s a manifest that the API accepts', async (_, manifest) => {
   const type = await client.discovery.typeOf(manifest)
   if (!type) throw new Error(`${manifest.kind} is not served`)
   const { namespace } = manifest.metadata
@@ -57,7 +57,7 @@ it.each(manifests)('shows in %s what the API takes', async (_, manifest) => {
   ).resolves.toMatchObject({ kind: manifest.kind })
 })
 
-it.each(allPages)('leads from %s only to what is there', (page) => {
+it.each(allPages)('has only working links in %s', (page) => {
   const text = textOf(join(root, page)).replaceAll(/```.*?```/gs, '')
   const links = [...text.matchAll(/\]\(([^)\s]+)\)/g)].map(([, link = '']) => link)
   expect(links.filter((link) => !leadsSomewhere(page, link))).toEqual([])
@@ -81,7 +81,7 @@ function headings(page: string): readonly string[] {
   )
 }
 
-it.each(allKinds)('has a page for $kind: what it is for, one that can be applied, what it says, all fields', (kind) => {
+it.each(allKinds)('has a page for $kind: purpose, example, reasons, all fields', (kind) => {
   const page = pageOf(kind)
   expect(textOf(join(docs, 'spec/README.md'))).toContain(`[${kind.kind}](${page})`)
   const shown = manifests.filter(([from]) => from === `spec/${page}`).map(([, manifest]) => manifest)
@@ -93,7 +93,7 @@ it.each(allKinds)('has a page for $kind: what it is for, one that can be applied
     expect(text).toMatch(part)
 })
 
-/** Where a word that the code says in conditions, statuses and Events has to be explained. */
+/** The page that has to explain the reasons that a folder's code writes to conditions, statuses and Events. */
 const spoken = [
   ['src/systems/cleaner', ['cleaner']],
   ['src/systems/collector', ['bond']],
@@ -104,7 +104,7 @@ const spoken = [
   ['src/departures', ['departure']],
 ] as const
 
-it.each(spoken)('explains every reason that the code of %s gives', (folder, explaining) => {
+it.each(spoken)('explains every reason that the code of %s uses', (folder, explaining) => {
   const code = readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
     .filter((name) => name.endsWith('.ts') && !/test/.test(name))
     .map((name) => textOf(join(root, folder, name)))
@@ -121,7 +121,7 @@ it.each(spoken)('explains every reason that the code of %s gives', (folder, expl
   expect([...new Set(words)].filter((word) => !text.includes(word))).toEqual([])
 })
 
-it('names only commands and flags that there are', () => {
+it('names only commands and flags that exist', () => {
   const wrong = pages.flatMap((page) =>
     [...textOf(page).matchAll(/(?:^|`)sojourn ([a-z-]+)([^`\n|>#]*)/gm)].flatMap(([, name = '', rest = '']) => {
       if (name === 'help' || (name === 'ready' && rest.startsWith(' api='))) return []

@@ -23,7 +23,7 @@ interface Rule {
   readonly annotations: Readonly<Record<string, string>>
 }
 
-describe.skipIf(!hasPromtool)('what Prometheus is given', () => {
+describe.skipIf(!hasPromtool)('the alert rules and dashboard queries', () => {
   const directory = mkdtempSync(join(tmpdir(), 'sojourn-promtool-'))
   afterAll(() => rmSync(directory, { recursive: true, force: true }))
   const promtool = (...args: readonly string[]) => {
@@ -36,12 +36,12 @@ describe.skipIf(!hasPromtool)('what Prometheus is given', () => {
     return path
   }
 
-  it('are alert rules', () => {
+  it('have rules that promtool accepts', () => {
     const { status, text } = promtool('check', 'rules', join(files, 'alerts.yaml'))
     expect([status, text]).toEqual([0, expect.stringMatching(/SUCCESS: \d+ rules found/)])
   })
 
-  it('are queries of which every one can be read', () => {
+  it('have queries that all parse', () => {
     const { panels } = JSON.parse(readFileSync(join(files, 'dashboard.json'), 'utf8')) as { panels: readonly Panel[] }
     const queries = panels.flatMap(({ targets = [] }) => targets.map(({ expr }) => expr))
     expect(queries.length).toBeGreaterThan(20)
@@ -53,7 +53,7 @@ describe.skipIf(!hasPromtool)('what Prometheus is given', () => {
     expect([status, text]).toEqual([0, expect.stringContaining(`SUCCESS: ${queries.length} rules found`)])
   })
 
-  it('ask once for what every replica says', () => {
+  it('do not add up a gauge that is the same in every replica', () => {
     const { panels } = JSON.parse(readFileSync(join(files, 'dashboard.json'), 'utf8')) as { panels: readonly Panel[] }
     const [target] = panels.find(({ title }) => title === 'departures breaker open')?.targets ?? []
     const input_series = ['a', 'b'].map((pod) => ({
@@ -66,7 +66,7 @@ describe.skipIf(!hasPromtool)('what Prometheus is given', () => {
     expect([status, text]).toEqual([0, expect.stringContaining('SUCCESS')])
   })
 
-  it('ring when nobody reports any more', () => {
+  it('fire when no metrics arrive any more', () => {
     const { groups } = parse(readFileSync(join(files, 'alerts.yaml'), 'utf8')) as {
       readonly groups: readonly { readonly rules: readonly Rule[] }[]
     }
@@ -102,7 +102,7 @@ describe.skipIf(!hasPromtool)('what Prometheus is given', () => {
     ],
     ['SojournPromotionsFailing', 'sojourn_promoter_effects_total', { do: 'push', result: 'failed' }, '63m', '0+1x180'],
     ['SojournRequestsRefused', 'sojourn_activator_refused_total', { route: 'team/shop' }, '13m', '0+1x180'],
-  ])('ring %s when %s says so for long enough, and not before', (alertname, metric, labels, after, values) => {
+  ])('fire %s when %s is bad for long enough, and not before', (alertname, metric, labels, after, values) => {
     const pairs = Object.entries(labels).map(([name, value]) => `${name}="${value}"`)
     const { state: _, result: __, ...kept } = labels as Record<string, string | undefined>
     const { groups } = parse(readFileSync(join(files, 'alerts.yaml'), 'utf8')) as {

@@ -14,14 +14,14 @@ await describeWith(['helm'], 'the pods of the chart', () => {
   const render = (flags?: string) => renderWith(session, flags)
   const deployments = clusterRoles.map((role) => `sojourn-${role}`).toSorted()
 
-  it('are nobody in particular on a root that cannot be written to, here and by "sojourn install"', async () => {
+  it('run as non-root with a read-only root file system, by chart and "sojourn install"', async () => {
     const options = { roles: clusterRoles, image: 'sojourn', replicas: 2, dryRun: false }
     for (const objects of [await render(), installManifests(options)]) {
       const pods = podsOf(objects)
       expect([...pods.keys()].toSorted()).toEqual(deployments)
       for (const { spec } of pods.values())
         expect(spec).toMatchObject({
-          // Variables named after our Services would be taken for settings of ours.
+          // Kubernetes' variables for Services would be read as settings.
           enableServiceLinks: false,
           securityContext: { runAsNonRoot: true, runAsUser: 65532, seccompProfile: { type: 'RuntimeDefault' } },
           containers: [
@@ -40,7 +40,7 @@ await describeWith(['helm'], 'the pods of the chart', () => {
     }
   })
 
-  it('keep apart from those of their own role, by what is said or else by node', async () => {
+  it('spread from pods of the same role, by the given constraints or by node', async () => {
     for (const [name, { spec }] of podsOf(await render())) {
       const [constraint] = spec['topologySpreadConstraints'] as readonly Readonly<Record<string, unknown>>[]
       const component = name.replace('sojourn-', '')
@@ -62,7 +62,7 @@ await describeWith(['helm'], 'the pods of the chart', () => {
     )
   })
 
-  it('take what all are given, and what one role alone is given', async () => {
+  it('get the settings for all roles and those of their own role', async () => {
     const values = {
       env: [{ name: 'HTTPS_PROXY', value: 'http://proxy:3128' }],
       volumes: [{ name: 'trust', configMap: { name: 'trust' } }],
@@ -103,7 +103,7 @@ await describeWith(['helm'], 'the pods of the chart', () => {
       })
   })
 
-  it('may be emptied from a node one at a time, and those that do not work at once', async () => {
+  it('are drained from a node one at a time, and unready ones at once', async () => {
     const budgets = (await render()).filter(({ kind }) => kind === 'PodDisruptionBudget')
     expect(budgets.map(({ metadata }) => metadata.name)).toEqual(deployments)
     for (const { spec } of budgets)
@@ -113,7 +113,7 @@ await describeWith(['helm'], 'the pods of the chart', () => {
     )
   })
 
-  it('are where Prometheus looks for metrics, and the callers of others are not', async () => {
+  it('are scraped by Prometheus at the metrics port only', async () => {
     const objects = await render('--set serviceMonitor.enabled=true,proxy.tls.enabled=true,proxy.check.enabled=true')
     const of = (wanted: string) => objects.filter(({ kind }) => kind === wanted)
     const [monitor] = of('ServiceMonitor')
@@ -173,7 +173,7 @@ await describeWith(['helm'], 'the pods of the chart', () => {
     },
   )
 
-  it('of a promoter alone have a name to be called by and a place for its certificate, by chart and "sojourn install"', async () => {
+  it('of a promoter alone have a Service and a Secret for the certificate, by chart and "sojourn install"', async () => {
     const off = clusterRoles.filter((role) => role !== 'promoter').map((role) => `--set roles.${role}.enabled=false`)
     const options = { roles: ['promoter'] as const, image: 'sojourn', replicas: 1, dryRun: false }
     for (const objects of [await render(off.join(' ')), installManifests(options)]) {

@@ -6,7 +6,7 @@ import type { Session } from '../kubectl/session.ts'
 export const chart = join(import.meta.dirname, '../../../deploy/chart')
 export const here = '-n sojourn-system'
 
-/** What the chart comes to with these flags, by the real helm. */
+/** The manifests that the real helm renders with these flags. */
 export async function render(session: Session, flags = ''): Promise<readonly KubeObject[]> {
   const text = await session.run(`template sojourn ${chart} ${here} ${flags}`)
   return parseAllDocuments(text).flatMap((document) => (document.toJS() as KubeObject | null) ?? [])
@@ -16,7 +16,7 @@ export function names(objects: readonly KubeObject[], wanted: string): readonly 
   return objects.filter(({ kind }) => kind === wanted).map(({ metadata }) => metadata.name ?? '')
 }
 
-/** What a Deployment says of its pods. */
+/** A Deployment's pod template. */
 export interface PodTemplate {
   readonly metadata: { readonly labels: Readonly<Record<string, string>> }
   readonly spec: Readonly<Record<string, unknown>> & {

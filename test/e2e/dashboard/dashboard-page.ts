@@ -2,9 +2,9 @@ import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import { launchChromium } from './chromium.ts'
 import type { DashboardWorld } from './dashboard-world.ts'
 
-/** A person at the dashboard, in a real browser. */
+/** A user at the dashboard, in a real browser. */
 export class Visitor implements AsyncDisposable {
-  /** What the browser complained of. A refusal that a test provokes is taken out by the test. */
+  /** Errors that the browser logged. A test removes those that it provokes. */
   complaints: string[] = []
   #page: Page | undefined
   #user: string | undefined
@@ -50,7 +50,7 @@ export class Visitor implements AsyncDisposable {
     this.#user = user
   }
 
-  /** On the page that is open, if the administrator is there already. */
+  /** Stays on the open page if the administrator is signed in already. */
   async asAdministrator(): Promise<void> {
     if (this.#user === 'system:admin') return
     await this.open()
@@ -65,7 +65,7 @@ export class Visitor implements AsyncDisposable {
       .waitFor()
   }
 
-  /** Opens a view and waits until it shows what it has; looking ahead takes the longest. */
+  /** Opens a view and waits until it has loaded; the forecast takes the longest. */
   async see(view: string): Promise<void> {
     await this.go(view)
     await this.page.getByRole('heading', { level: 1 }).waitFor()
@@ -76,7 +76,7 @@ export class Visitor implements AsyncDisposable {
     await this.page.getByRole('dialog').getByRole('button', { name: button, exact: true }).click()
   }
 
-  /** Takes what a test provoked out of the complaints. */
+  /** Removes the errors that a test provoked. */
   forgive(text: string): void {
     this.complaints = this.complaints.filter((complaint) => !complaint.includes(text))
   }
@@ -86,7 +86,7 @@ export class Visitor implements AsyncDisposable {
   }
 }
 
-/** The views, as the navigation calls them. */
+/** The views, by their names in the navigation. */
 export const viewNames = [
   'Overview',
   'Forecast',

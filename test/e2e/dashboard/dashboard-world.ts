@@ -9,11 +9,11 @@ import { networkTransport } from '../../../src/client/network-transport.ts'
 import { type KubeObject, type StoredObject, placeOf } from '../../../src/kube/object.ts'
 import { silentLogger } from '../../../src/runtime/observability/log.ts'
 
-/** A real `sojourn up` with something in it for every view. */
+/** A real `sojourn up` with objects for every view. */
 export interface DashboardWorld extends AsyncDisposable {
   readonly url: string
   readonly client: Client
-  /** By user, from the file that people find them in. */
+  /** By user, from the kubeconfig that `sojourn up` writes. */
   readonly tokens: ReadonlyMap<string, string>
   create(manifest: KubeObject): Promise<StoredObject>
 }
@@ -35,7 +35,7 @@ export async function startDashboardWorld({ only = 'api,cleaner,collector,promot
     tokens: tokensOf(readFileSync(join(data, 'pki/tokens.csv'), 'utf8')),
     async create({ status, ...manifest }) {
       const type = await client.discovery.typeOf(manifest)
-      if (!type) throw new Error(`nobody serves ${manifest.kind}`)
+      if (!type) throw new Error(`the server does not serve ${manifest.kind}`)
       const created = await client.create<StoredObject>(type, manifest)
       if (status === undefined) return created
       const { namespace, name } = created.metadata
@@ -58,7 +58,7 @@ function tokensOf(csv: string): ReadonlyMap<string, string> {
 const meta = (name: string) => ({ name, namespace: 'team' })
 const inHours = (hours: number) => new Date(Date.now() + hours * 3_600_000).toISOString().replace(/\.\d+Z$/, 'Z')
 
-/** One namespace's worth of everything, hostile names included. */
+/** Objects of every kind in one namespace, hostile names included. */
 export function dashboardObjects(): readonly KubeObject[] {
   const labels = { app: 'shop' }
   const template = { metadata: { labels }, spec: { containers: [{ name: 'web', image: 'none' }] } }
@@ -84,7 +84,7 @@ export function dashboardObjects(): readonly KubeObject[] {
   ]
 }
 
-/** Services as activators leave them: taken over, led past the proxy, in front of a StatefulSet, and with something to mend. */
+/** Services in the states that the activator writes: taken over, bypassed, in front of a StatefulSet, and misconfigured. */
 export function servicesOfAllSorts(): readonly KubeObject[] {
   const labels = { app: 'ledger' }
   const said = (type: string, status: string, reason: string, message: string) => ({

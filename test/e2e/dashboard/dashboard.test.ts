@@ -24,7 +24,7 @@ describe.skipIf(!chromiumPath)('the dashboard in Chromium', { timeout: 120_000 }
     await world?.[Symbol.asyncDispose]()
   })
 
-  it('refuses a token that nobody has, and keeps none', async () => {
+  it('refuses an unknown token and does not store it', async () => {
     await visitor.open()
     const { page } = visitor
     await page.getByLabel('Token').fill('wrong')
@@ -34,7 +34,7 @@ describe.skipIf(!chromiumPath)('the dashboard in Chromium', { timeout: 120_000 }
     visitor.forgive('401')
   })
 
-  it('shows a Cleaner’s stay and tells more on Enter', async () => {
+  it('lists a Cleaner and opens its details with Enter', async () => {
     const page = await at('Overview')
     await page.getByRole('option', { name: /Cleaner preview-142, NotExpired, expires in 2 h/ }).waitFor()
     await page.getByLabel('Filter managed objects').fill('preview')
@@ -46,7 +46,7 @@ describe.skipIf(!chromiumPath)('the dashboard in Chromium', { timeout: 120_000 }
     await page.getByRole('dialog').waitFor({ state: 'detached' })
   })
 
-  it('shows what changes by itself', async () => {
+  it('shows changes without a reload', async () => {
     const page = await at('Overview')
     await page.getByLabel('Filter managed objects').fill('')
     const given = dashboardObjects().find(({ kind }) => kind === 'Cleaner')!
@@ -54,7 +54,7 @@ describe.skipIf(!chromiumPath)('the dashboard in Chromium', { timeout: 120_000 }
     await page.getByRole('option', { name: /late-comer/ }).waitFor()
   })
 
-  it('shows what the API says as text, whatever it says', async () => {
+  it('shows names and messages of the API as text, never as HTML', async () => {
     const page = await at('Cleanup')
     await page.getByText('onerror=alert').waitFor()
   })
@@ -66,7 +66,7 @@ describe.skipIf(!chromiumPath)('the dashboard in Chromium', { timeout: 120_000 }
     await card.getByRole('img', { name: /^0 requests and 0 cold starts in the last day, awake for/ }).waitFor()
   })
 
-  it('draws the days ahead, and lists those of the day one chooses', async () => {
+  it('draws the days of a forecast, and lists the events of the selected day', async () => {
     const page = await at('Forecast')
     await page.getByText(/× leaves.*objects/).waitFor()
     const list = page.getByRole('listbox', { name: 'Forecast events' })
@@ -81,7 +81,7 @@ describe.skipIf(!chromiumPath)('the dashboard in Chromium', { timeout: 120_000 }
     await list.getByRole('option', { name: /preview-142/ }).waitFor()
   })
 
-  it('gives the days ahead as a calendar', async () => {
+  it('saves a forecast as a calendar', async () => {
     const page = await at('Forecast')
     const download = page.waitForEvent('download', { timeout: 60_000 })
     await page.getByRole('button', { name: 'Save as calendar' }).click()
@@ -90,7 +90,7 @@ describe.skipIf(!chromiumPath)('the dashboard in Chromium', { timeout: 120_000 }
     expect(Buffer.concat(chunks).toString()).toMatch(/^BEGIN:VCALENDAR[^]*preview-142[^]*END:VCALENDAR/)
   })
 
-  it('draws what would leave with an object and what would stay, and says why', async () => {
+  it('draws what would be deleted with an object and what would be kept, and says why', async () => {
     const page = await at('Dependencies')
     await page.getByLabel('Kind').fill('configmaps')
     await page.getByLabel('Namespace').fill('team')
@@ -106,7 +106,7 @@ describe.skipIf(!chromiumPath)('the dashboard in Chromium', { timeout: 120_000 }
     await page.getByText('1 object is deleted, 3 related objects are kept.').waitFor()
   })
 
-  it.each(['ConfigMap', 'configmap', 'cm'])('knows a kind by every name that kubectl knows it by: %s', async (word) => {
+  it.each(['ConfigMap', 'configmap', 'cm'])('accepts every name that kubectl accepts for a kind: %s', async (word) => {
     const page = await at('Dependencies')
     await page.getByLabel('Kind').fill(word)
     await page.getByLabel('Namespace').fill('team')
@@ -115,7 +115,7 @@ describe.skipIf(!chromiumPath)('the dashboard in Chromium', { timeout: 120_000 }
     await page.getByText('25 objects are deleted, 2 related objects are kept.').waitFor()
   })
 
-  it('says at once why an object itself would stay', async () => {
+  it('says at once why the object itself would be kept', async () => {
     for (const name of ['denied', 'denier'])
       await world.create({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { namespace: 'team', name } })
     const reference = (name: string) => ({ apiVersion: 'v1', kind: 'ConfigMap', name })
@@ -144,7 +144,7 @@ describe.skipIf(!chromiumPath)('the dashboard in Chromium', { timeout: 120_000 }
     await page.getByText('There is no kind “butlers”').waitFor()
   })
 
-  it('makes only the rows in sight, of ten thousand', async () => {
+  it('renders only the visible rows of ten thousand', async () => {
     await visitor.open()
     const { page } = visitor
     const mark = dashboardObjects().find(({ kind }) => kind === 'CleanupCandidate')!

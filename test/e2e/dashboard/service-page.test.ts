@@ -14,7 +14,7 @@ describe.skipIf(!chromiumPath)('on-demand services in Chromium', { timeout: 120_
     visitor = await Visitor.arrive(world)
   })
   afterEach(() => {
-    // Where no activator runs, nobody knows of days.
+    // Without an activator there is no history.
     visitor.forgive('404')
     expect(visitor.complaints).toEqual([])
   })
@@ -23,7 +23,7 @@ describe.skipIf(!chromiumPath)('on-demand services in Chromium', { timeout: 120_
     await world?.[Symbol.asyncDispose]()
   })
 
-  it('say how their callers come, what they wait for and what is wrong with them', async () => {
+  it('show the route of requests, what they wait for and their faults', async () => {
     await visitor.asAdministrator()
     await visitor.see('Services')
     const card = (name: string) => visitor.page.getByRole('article', { name: `Service ${name}` })
@@ -37,7 +37,7 @@ describe.skipIf(!chromiumPath)('on-demand services in Chromium', { timeout: 120_
     expect(await card('shop').getByText('Callers').count()).toBe(0)
   })
 
-  it('have a page each, which has an address of its own and what was said of them', async () => {
+  it('have a page each, with its own URL and their Events', async () => {
     await visitor.asAdministrator()
     const { page } = visitor
     const { metadata } = await world.client.get(services, { namespace: 'team', name: 'fast' })

@@ -13,10 +13,10 @@ import { dashboardObjects, startDashboardWorld, type DashboardWorld } from './da
 
 interface Switch {
   readonly view: string
-  /** What is on the button, and what it is called for those who only hear it. */
+  /** The label of the button, and its accessible name. */
   readonly button: string
   readonly action: string
-  /** What is true before and after. */
+  /** The state before and after. */
   readonly read: () => Promise<unknown>
   readonly before: unknown
   readonly after: unknown
@@ -150,7 +150,7 @@ describe.skipIf(!chromiumPath)('every switch of the dashboard', () => {
     },
   )
 
-  it('says that something is back already to one who restores it a second time', async () => {
+  it('says that an object was restored before when it is restored again', async () => {
     const { items } = await world.client.list<Departure>(departure.type, { namespace: 'team' })
     const { name } = items.find(({ spec }) => spec.object.name === 'scratch')!.metadata
     const path = `/sojourn/v1alpha1/departures/team/${name}/restore`
@@ -161,7 +161,7 @@ describe.skipIf(!chromiumPath)('every switch of the dashboard', () => {
     })
   })
 
-  it('spares one of two namesakes in two clusters, and says by whom', async () => {
+  it('opts out one of two objects with the same name in two clusters, and says by whom', async () => {
     const given = dashboardObjects().find(({ kind }) => kind === 'CleanupCandidate')!
     const spec = given.spec as CandidateSpec
     for (const cluster of ['edge-1', 'edge-2'])
@@ -185,12 +185,12 @@ describe.skipIf(!chromiumPath)('every switch of the dashboard', () => {
     expect(told.toSorted()).toEqual(['edge-1 by system:admin', 'edge-2 by system:admin'])
   })
 
-  it('rejects a promotion in the name of the one who says no', async () => {
+  it('rejects a promotion in the name of the signed-in user', async () => {
     const shop = dashboardObjects().find(({ kind }) => kind === 'Pipeline')!
     await world.create({ ...shop, metadata: { namespace: 'team', name: 'blog' } })
     const { page } = await openAt('Pipelines')
     const card = page.getByRole('article', { name: 'Pipeline blog' })
-    // Whatever waits for a person is the first that a person sees.
+    // Pipelines that wait for approval come first.
     await page.locator('article').first().and(card).getByText('AwaitingApproval').first().waitFor()
     await card.getByRole('button', { name: 'Reject v1.4.0 for prod' }).click()
     await page.getByRole('dialog').getByRole('textbox').fill('not on a Friday')
@@ -204,7 +204,7 @@ describe.skipIf(!chromiumPath)('every switch of the dashboard', () => {
       .toMatch(/Reject/)
   })
 
-  it('says everywhere that nothing leaves, while nothing leaves', async () => {
+  it('says in every view that nothing is deleted while deletions are stopped', async () => {
     const { page } = await openAt('Safety')
     await page.getByRole('button', { name: 'Pause', exact: true }).click()
     await visitor.inDialog('Pause')

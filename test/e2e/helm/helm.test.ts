@@ -33,7 +33,7 @@ await describeWith(['helm'], 'helm', () => {
     expect(await get('/apis/batch/v1/namespaces/shop/jobs/preview-hook')).toMatchObject({ status: { succeeded: 1 } })
   })
 
-  it('tells who owns what it applied', async () => {
+  it('records helm as the field manager', async () => {
     const deployment = await get('/apis/apps/v1/namespaces/shop/deployments/preview')
     expect(deployment?.['metadata']?.['managedFields']).toMatchObject([
       { manager: 'helm', operation: 'Apply' },
@@ -41,7 +41,7 @@ await describeWith(['helm'], 'helm', () => {
     ])
   })
 
-  it('upgrades, adding and changing', async () => {
+  it('upgrades a release, with added and changed objects', async () => {
     await session.run(
       `upgrade preview ${chart} -n shop --set greeting=salut,replicas=3,extra=more --wait --timeout=60s`,
     )
@@ -50,7 +50,7 @@ await describeWith(['helm'], 'helm', () => {
     expect(await get('/apis/apps/v1/namespaces/shop/deployments/preview')).toMatchObject({ spec: { replicas: 3 } })
   })
 
-  it('knows what it has done', async () => {
+  it('shows history, values and manifest', async () => {
     expect(await session.run('list -n shop')).toMatch(/preview\s+shop\s+2\s+.*deployed\s+preview-0.1.0/)
     expect(await session.run('history preview -n shop')).toMatch(/1\s+.*superseded[^]*2\s+.*deployed/)
     expect(await session.run('get values preview -n shop')).toContain('greeting: salut')
@@ -63,7 +63,7 @@ await describeWith(['helm'], 'helm', () => {
     expect(await configMap('preview-extra')).toBeUndefined()
   })
 
-  it('tries without leaving a trace', async () => {
+  it('changes nothing in a dry run', async () => {
     await session.run(`upgrade preview ${chart} -n shop --set greeting=dry --dry-run=server`)
     expect((await configMap('preview'))?.['data']).toEqual({ greeting: 'hello' })
   })
@@ -76,7 +76,7 @@ await describeWith(['helm'], 'helm', () => {
     expect((await get('/api/v1/namespaces/shop/secrets'))?.['items']).toEqual([])
   })
 
-  it('takes releases near the size limit of an object', async () => {
+  it('stores releases near the size limit of an object', async () => {
     const filler = Array.from({ length: 20_000 }, (_, index) => `line ${index}: ${(index * 7919) % 100_003}`).join('\n')
     const values = session.file('values.yaml', `extra: ${JSON.stringify(filler)}\n`)
     const { code, stderr } = await session.attempt(

@@ -1,7 +1,7 @@
 import type { KubeObject } from '../../../src/kube/object.ts'
 import type { Transport, WatchEvent } from '../../../src/kube/transport.ts'
 
-/** Says of every Job that it is complete and of every Deployment that it runs, as soon as it is there. */
+/** Marks every new Job complete and every new Deployment available. */
 export async function pretendControllers(transport: Transport, signal: AbortSignal): Promise<void> {
   await Promise.all([
     settle(transport, signal, '/apis/batch/v1/jobs', ({ metadata }) => {

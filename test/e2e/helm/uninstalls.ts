@@ -18,12 +18,12 @@ const everyStatus = '--deployed --failed --pending --superseded --uninstalled --
 /** A cluster, and the real helm pointed at it. */
 export interface HelmCluster {
   readonly transport: Transport
-  /** Who the cleaner is there, once its kinds are. Defaults to the administrator. */
+  /** The cleaner's client, once its kinds are installed. Defaults to the administrator's. */
   readonly cleaner?: () => Promise<Transport>
   readonly helm: (command: string, env?: Readonly<Record<string, string>>) => Promise<string>
 }
 
-/** What holds of releases that the real helm made and a Cleaner takes away, whatever the cluster. */
+/** Tests of a Cleaner that uninstalls releases of the real helm, for any cluster. */
 export function itUninstallsWhatHelmInstalled(cluster: () => HelmCluster): void {
   let client: Client
   let stop: () => Promise<void>
@@ -62,7 +62,7 @@ export function itUninstallsWhatHelmInstalled(cluster: () => HelmCluster): void 
     return client.get<StoredObject>(type, placeOf({ name, namespace })).catch(ignoring('NotFound'))
   }
 
-  /** Lets a Cleaner whose time is up take a release away, and waits until it is done. */
+  /** Applies an expired Cleaner that uninstalls a release, and waits until it is done. */
   async function clean(namespace: string, helm: object): Promise<void> {
     await create({
       apiVersion: 'cleaner.vtex.dev/v1alpha',
@@ -87,39 +87,42 @@ export function itUninstallsWhatHelmInstalled(cluster: () => HelmCluster): void 
   it.each([
     ['Secrets', 'secret'],
     ['ConfigMaps', 'configmap'],
-  ])('takes all revisions recorded in %s away, with hooks, and leaves what its chart keeps', async (_, driver) => {
-    const { helm } = cluster()
-    const env = { HELM_DRIVER: driver }
-    const namespace = `by-${driver}`
-    await helm(`install preview ${chart} -n ${namespace} --create-namespace`, env)
-    await helm(`upgrade preview ${chart} -n ${namespace} --set greeting=salut,extra=true`, env)
-    await helm(`upgrade preview ${chart} -n ${namespace} --set greeting=hola,extra=true`, env)
-    expect(await list(namespace, env)).toMatchObject([{ name: 'preview', revision: '3' }])
+  ])(
+    'deletes all revisions recorded in %s, runs hooks, and keeps what the chart’s resource policy keeps',
+    async (_, driver) => {
+      const { helm } = cluster()
+      const env = { HELM_DRIVER: driver }
+      const namespace = `by-${driver}`
+      await helm(`install preview ${chart} -n ${namespace} --create-namespace`, env)
+      await helm(`upgrade preview ${chart} -n ${namespace} --set greeting=salut,extra=true`, env)
+      await helm(`upgrade preview ${chart} -n ${namespace} --set greeting=hola,extra=true`, env)
+      expect(await list(namespace, env)).toMatchObject([{ name: 'preview', revision: '3' }])
 
-    await clean(namespace, { driver })
+      await clean(namespace, { driver })
 
-    expect(await list(namespace, env)).toEqual([])
-    expect(await get('apps/v1', 'Deployment', 'preview', namespace)).toBeUndefined()
-    expect(await get('v1', 'Service', 'preview', namespace)).toBeUndefined()
-    expect(await get('v1', 'ConfigMap', 'preview', namespace)).toBeUndefined()
-    expect(await get('v1', 'ConfigMap', 'preview-extra', namespace)).toBeUndefined()
-    expect(await get('rbac.authorization.k8s.io/v1', 'ClusterRole', `${namespace}-preview`)).toBeUndefined()
-    expect(await get('v1', 'ConfigMap', 'preview-kept', namespace)).toMatchObject({ data: { precious: 'yes' } })
-    // Of the three hooks only the one stays whose policy lets it.
-    const hooks = await Promise.all(
-      ['first', 'second', 'last'].map((name) => get('batch/v1', 'Job', `preview-${name}`, namespace)),
-    )
-    expect(hooks.map((job) => job !== undefined)).toEqual([true, false, false])
-    expect(hooks[0]).toMatchObject({ status: { succeeded: 1 } })
-    await vi.waitFor(async () =>
-      expect(await events(namespace)).toContain('HelmReleaseUninstalled uninstalled release preview'),
-    )
-    // A release of the same name can be installed again, as if nothing had been.
-    await helm(`install preview ${chart} -n ${namespace} --take-ownership`, env)
-    expect(await list(namespace, env)).toMatchObject([{ name: 'preview', revision: '1' }])
-  })
+      expect(await list(namespace, env)).toEqual([])
+      expect(await get('apps/v1', 'Deployment', 'preview', namespace)).toBeUndefined()
+      expect(await get('v1', 'Service', 'preview', namespace)).toBeUndefined()
+      expect(await get('v1', 'ConfigMap', 'preview', namespace)).toBeUndefined()
+      expect(await get('v1', 'ConfigMap', 'preview-extra', namespace)).toBeUndefined()
+      expect(await get('rbac.authorization.k8s.io/v1', 'ClusterRole', `${namespace}-preview`)).toBeUndefined()
+      expect(await get('v1', 'ConfigMap', 'preview-kept', namespace)).toMatchObject({ data: { precious: 'yes' } })
+      // Only the hook whose delete policy says so remains.
+      const hooks = await Promise.all(
+        ['first', 'second', 'last'].map((name) => get('batch/v1', 'Job', `preview-${name}`, namespace)),
+      )
+      expect(hooks.map((job) => job !== undefined)).toEqual([true, false, false])
+      expect(hooks[0]).toMatchObject({ status: { succeeded: 1 } })
+      await vi.waitFor(async () =>
+        expect(await events(namespace)).toContain('HelmReleaseUninstalled uninstalled release preview'),
+      )
+      // A release of the same name can be installed again.
+      await helm(`install preview ${chart} -n ${namespace} --take-ownership`, env)
+      expect(await list(namespace, env)).toMatchObject([{ name: 'preview', revision: '1' }])
+    },
+  )
 
-  it('clears the history that "helm uninstall --keep-history" left', async () => {
+  it('deletes the history that "helm uninstall --keep-history" kept', async () => {
     const { helm } = cluster()
     await helm(`install preview ${chart} -n history --create-namespace`)
     await helm('uninstall preview -n history --keep-history --no-hooks')
@@ -129,7 +132,7 @@ export function itUninstallsWhatHelmInstalled(cluster: () => HelmCluster): void 
     expect(await get('batch/v1', 'Job', 'preview-first', 'history')).toBeUndefined()
   })
 
-  it('runs no hooks if it is told so, and leaves other releases alone', async () => {
+  it('runs no hooks if they are disabled, and does not touch other releases', async () => {
     const { helm } = cluster()
     await helm(`install preview ${chart} -n quiet --create-namespace`)
     await helm(`install neighbour ${chart} -n quiet`)

@@ -20,7 +20,7 @@ await describeWith(['kubectl'], 'kubectl apply', () => {
     },
   })
 
-  it('creates, changes, and leaves alone what is as it should be', async () => {
+  it('creates, configures, and reports unchanged objects', async () => {
     expect(await session.pipe('apply -f -', deployment(name))).toBe(`deployment.apps/${name} created\n`)
     expect(await session.pipe('apply -f -', deployment(name, { replicas: 3 }))).toBe(
       `deployment.apps/${name} configured\n`,
@@ -32,7 +32,7 @@ await describeWith(['kubectl'], 'kubectl apply', () => {
     expect(await session.run(`get deploy ${name} -o jsonpath={.metadata.resourceVersion}`)).toBe(version)
   })
 
-  it('merges lists by their keys and removes what the file no longer has', async () => {
+  it('merges lists by their keys and removes entries that the file no longer has', async () => {
     await session.pipe('apply -f -', deployment(name, containers(['a', 'x:1'], ['b', 'x:1'])))
     await session.pipe('apply -f -', deployment(name, containers(['b', 'x:2'], ['c', 'x:1'])))
     const images = await session.run(
@@ -41,7 +41,7 @@ await describeWith(['kubectl'], 'kubectl apply', () => {
     expect(images).toBe('b=x:2 c=x:1 ')
   })
 
-  it('keeps what others set', async () => {
+  it('keeps fields that other clients set', async () => {
     await session.pipe('apply -f -', configMap(name, { ours: '1' }))
     await session.run(`patch cm ${name} --type=merge -p '{"data":{"theirs":"2"}}'`)
     await session.pipe('apply -f -', configMap(name, { ours: '3' }))
@@ -88,7 +88,7 @@ await describeWith(['kubectl'], 'kubectl apply', () => {
     expect(JSON.parse(await session.run(`get cm ${name} -o jsonpath={.data}`))).toEqual({ b: '2' })
   })
 
-  it('moves from client-side to server-side apply and still removes', async () => {
+  it('migrates from client-side to server-side apply and still removes fields', async () => {
     await session.pipe('apply -f -', configMap(name, { a: '1', b: '2' }))
     await session.pipe('apply --server-side -f -', configMap(name, { a: '1' }))
     expect(JSON.parse(await session.run(`get cm ${name} -o jsonpath={.data}`))).toEqual({ a: '1' })
@@ -98,7 +98,7 @@ await describeWith(['kubectl'], 'kubectl apply', () => {
     expect(managers).toBe('kubectl-last-applied kubectl')
   })
 
-  it('prunes what is gone from the set', async () => {
+  it('prunes objects that are no longer in the set', async () => {
     const labelled = (object: ReturnType<typeof configMap>) => ({
       ...object,
       metadata: { ...object.metadata, labels: { set: name } },

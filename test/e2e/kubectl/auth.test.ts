@@ -15,14 +15,14 @@ await describeWith(['kubectl'], 'kubectl auth', () => {
   })
   afterAll(() => session?.[Symbol.asyncDispose]())
 
-  it('knows who asks', async () => {
+  it('answers whoami', async () => {
     expect(await session.run('auth whoami -o jsonpath={.status.userInfo.username}')).toBe('system:admin')
     expect(await session.run(`auth whoami -o jsonpath={.status.userInfo.username} --kubeconfig=${viewer}`)).toBe(
       'sojourn:viewer',
     )
   })
 
-  it('says who may do what', async () => {
+  it('answers can-i', async () => {
     expect(await session.run('auth can-i create pods')).toBe('yes\n')
     const bob = '--as=bob --as-group=devs'
     expect(await session.run(`auth can-i create deploy -n team ${bob}`)).toBe('yes\n')
@@ -47,7 +47,7 @@ await describeWith(['kubectl'], 'kubectl auth', () => {
     expect((await session.attempt(`create cm x --kubeconfig=${viewer}`)).stderr).toContain('is forbidden')
   })
 
-  it('gives ServiceAccounts tokens that work until the account is gone', async () => {
+  it('issues ServiceAccount tokens that work until the account is deleted', async () => {
     const token = (await session.run('create token robot -n team --duration=20m')).trim()
     const as = `--token=${token} --server=${session.url} --insecure-skip-tls-verify --kubeconfig=/dev/null`
     expect(await session.run(`auth whoami -o jsonpath={.status.userInfo.username} ${as}`)).toBe(
@@ -69,7 +69,7 @@ await describeWith(['kubectl'], 'kubectl auth', () => {
     )
   })
 
-  it('takes client certificates', async () => {
+  it('accepts client certificates', async () => {
     const { admin } = session.server.credentials
     const certificate = session.file('admin.crt', admin.certificate)
     const key = session.file('admin.key', admin.key)
@@ -85,7 +85,7 @@ await describeWith(['kubectl'], 'kubectl auth', () => {
     expect(stderr).toContain('must be logged in')
   })
 
-  it('lets nobody grant what they do not have', async () => {
+  it('refuses to grant rights that the user does not have', async () => {
     await session.run('create clusterrole role-maker --verb=create,update,patch,get --resource=roles,rolebindings')
     await session.run('create rolebinding makers -n team --clusterrole=role-maker --user=eve')
     const { stderr } = await session.attempt('create role spy -n team --verb=get --resource=secrets --as=eve')
@@ -97,11 +97,11 @@ await describeWith(['kubectl'], 'kubectl auth', () => {
     expect(await session.run('create role own -n team --verb=get --resource=roles --as=eve')).toContain('created')
   })
 
-  it('lets only those impersonate who may', async () => {
+  it('lets only permitted users impersonate', async () => {
     expect((await session.attempt(`get ns --as=bob --kubeconfig=${viewer}`)).stderr).toContain('cannot impersonate')
   })
 
-  it('gathers the rules of labelled roles into the aggregated ones', async () => {
+  it('aggregates the rules of labelled ClusterRoles', async () => {
     await session.pipe('create -f -', {
       apiVersion: 'rbac.authorization.k8s.io/v1',
       kind: 'ClusterRole',

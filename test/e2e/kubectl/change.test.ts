@@ -14,7 +14,7 @@ await describeWith(['kubectl'], 'kubectl', () => {
   afterAll(() => session?.[Symbol.asyncDispose]())
 
   describe('patch', () => {
-    it('takes all three types of patch for built-in kinds', async () => {
+    it('accepts all three types of patch for built-in kinds', async () => {
       await session.pipe('create -f -', deployment(name))
       await session.run(
         `patch deploy ${name} -p '{"spec":{"template":{"spec":{"containers":[{"name":"side","image":"s:1"}]}}}}'`,
@@ -41,7 +41,7 @@ await describeWith(['kubectl'], 'kubectl', () => {
       expect(await session.run(`get wd ${name} -o jsonpath={.spec.size}`)).toBe('1')
     })
 
-    it('changes the status only where the status is', async () => {
+    it('changes the status only through the status subresource', async () => {
       await session.pipe('create -f -', widget(name))
       await session.run(`patch wd ${name} --type=merge -p '{"status":{"phase":"Lost"},"spec":{"note":"kept"}}'`)
       expect(await session.run(`get wd ${name} -o jsonpath={.status.phase}/{.spec.note}/{.metadata.generation}`)).toBe(
@@ -57,7 +57,7 @@ await describeWith(['kubectl'], 'kubectl', () => {
     })
   })
 
-  it('scales built-in and custom kinds, and only from the number it is told', async () => {
+  it('scales built-in and custom kinds, and honours --current-replicas', async () => {
     await session.pipe('create -f -', deployment(name))
     await session.pipe('create -f -', widget(name))
     expect(await session.run(`scale deploy ${name} --replicas=3`)).toBe(`deployment.apps/${name} scaled\n`)
@@ -108,7 +108,7 @@ await describeWith(['kubectl'], 'kubectl', () => {
     expect((await session.attempt(`rollout pause deploy ${name}`)).stderr).toContain('already paused')
     expect(await session.run(`rollout resume deploy ${name}`)).toContain('resumed')
     expect(await session.run(`rollout history deploy ${name}`)).toContain('No rollout history found')
-    // The part of the Deployment controller that a status waits for.
+    // Stands in for the Deployment controller, whose status kubectl waits for.
     const generation = Number(await session.run(`get deploy ${name} -o jsonpath={.metadata.generation}`))
     const status = {
       observedGeneration: generation,

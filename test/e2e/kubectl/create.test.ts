@@ -29,12 +29,12 @@ await describeWith(['kubectl'], 'kubectl create', () => {
     ['quota q --hard=pods=3', 'resourcequota/q'],
     ['pdb pdb --selector=app=d --min-available=1', 'poddisruptionbudget.policy/pdb'],
     ['priorityclass pc --value=10 --description=x', 'priorityclass.scheduling.k8s.io/pc'],
-  ])('makes %s, which it sends as protobuf', async (what, named) => {
+  ])('creates %s, sent as protobuf', async (what, named) => {
     expect(await session.run(`create ${what}`)).toBe(`${named} created\n`)
     expect(await session.run(`get ${named} -o name`)).toBe(`${named}\n`)
   })
 
-  it('keeps all that a generator said', async () => {
+  it('keeps all fields of generated objects', async () => {
     const { spec } = JSON.parse(await session.run('get deploy d -o json')) as {
       spec: { replicas: number; template: { spec: { containers: unknown[] } } }
     }
@@ -63,7 +63,7 @@ await describeWith(['kubectl'], 'kubectl create', () => {
     expect((await session.attempt(`create -f ${file}`)).stderr).toContain('configmaps "from-file" already exists')
   })
 
-  it('makes up names', async () => {
+  it('generates names', async () => {
     const made = await session.pipe('create -f -', {
       apiVersion: 'v1',
       kind: 'ConfigMap',
@@ -72,7 +72,7 @@ await describeWith(['kubectl'], 'kubectl create', () => {
     expect(made).toMatch(/^configmap\/made-[a-z0-9]{5} created\n$/)
   })
 
-  it('refuses unknown fields, or warns of them, or keeps quiet, as asked', async () => {
+  it('refuses, warns of or ignores unknown fields, as --validate says', async () => {
     const typo = { ...configMap('typo'), dota: {} }
     const strict = await session.attempt('create -f -', { stdin: JSON.stringify(typo) })
     expect(strict.stderr).toContain('strict decoding error: unknown field "dota"')
@@ -84,7 +84,7 @@ await describeWith(['kubectl'], 'kubectl create', () => {
     expect(quiet).toMatchObject({ code: 0, stderr: '' })
   })
 
-  it('only tries when told so', async () => {
+  it('changes nothing with --dry-run', async () => {
     expect(await session.pipe('create --dry-run=server -f -', deployment('dry'))).toBe(
       'deployment.apps/dry created (server dry run)\n',
     )
@@ -98,7 +98,7 @@ await describeWith(['kubectl'], 'kubectl create', () => {
     expect(stderr).toContain('`selector` does not match template `labels`')
   })
 
-  it('creates nothing in a namespace that is not there', async () => {
+  it('creates nothing in a namespace that does not exist', async () => {
     const { stderr } = await session.attempt('create cm x -n nowhere')
     expect(stderr).toContain('namespaces "nowhere" not found')
   })

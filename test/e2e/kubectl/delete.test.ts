@@ -30,7 +30,7 @@ await describeWith(['kubectl'], 'kubectl delete and wait', () => {
     expect(await session.run(`delete cm a -n ${name} --ignore-not-found`)).toBe('')
   })
 
-  it('only tries when told so', async () => {
+  it('changes nothing with --dry-run', async () => {
     await session.pipe('create -f -', configMap(name))
     expect(await session.run(`delete cm ${name} --dry-run=server`)).toMatch(/deleted.* \(server dry run\)/)
     expect(await session.run(`get cm ${name} -o name`)).toContain(name)
@@ -66,7 +66,7 @@ await describeWith(['kubectl'], 'kubectl delete and wait', () => {
     expect((await session.attempt(`wait --for=condition=Never wd/${name} --timeout=1s`)).code).toBe(1)
   })
 
-  it('empties a namespace before it lets it go', async () => {
+  it('deletes the contents of a namespace before the namespace', async () => {
     await session.run(`create ns ${name}`)
     await session.pipe(`create -n ${name} -f -`, widget('w'))
     await session.pipe(`create -n ${name} -f -`, deployment('d'))
@@ -87,13 +87,13 @@ await describeWith(['kubectl'], 'kubectl delete and wait', () => {
     expect((await session.attempt(`get ns ${name}`)).stderr).toContain('not found')
   })
 
-  it('does not let the namespaces go that everything needs', async () => {
+  it('refuses to delete the system namespaces', async () => {
     for (const each of ['default', 'kube-system', 'kube-public']) {
       expect((await session.attempt(`delete ns ${each}`)).stderr).toContain('this namespace may not be deleted')
     }
   })
 
-  it('furnishes a namespace and keeps it furnished', async () => {
+  it('creates the defaults of a namespace and recreates them', async () => {
     await session.run(`create ns ${name}`)
     await session.run(`wait --for=create sa/default -n ${name} --timeout=20s`)
     await session.run(`delete cm kube-root-ca.crt -n ${name} --wait=false`)

@@ -24,7 +24,7 @@ await describeWith(['kubectl'], 'kubectl discovery', () => {
     )
   })
 
-  it('sees a new kind at once, and its going too', async () => {
+  it('sees a new kind at once, and its removal too', async () => {
     const gadget = JSON.parse(
       JSON.stringify(widgetDefinition)
         .replaceAll('idget', 'adget')
@@ -55,7 +55,7 @@ await describeWith(['kubectl'], 'kubectl discovery', () => {
     expect(await session.run('get --raw /readyz?verbose')).toContain('readyz check passed')
   })
 
-  it('takes definitions as large as those of the well-known projects', async () => {
+  it('accepts CRDs as large as those of well-known projects', async () => {
     const big = bigDefinition()
     const size = JSON.stringify(big).length
     expect(size).toBeGreaterThan(300_000)

@@ -23,7 +23,7 @@ await describeWith(['kubectl'], 'kubectl get', () => {
   })
   afterAll(() => session?.[Symbol.asyncDispose]())
 
-  it('shows tables with the columns people know', async () => {
+  it('shows tables with Kubernetes’ usual columns', async () => {
     expect(await session.run('get ns')).toMatch(/^NAME +STATUS +AGE\n/)
     expect(await session.run('get deploy -n shop')).toMatch(
       /NAME +READY +UP-TO-DATE +AVAILABLE +AGE\nweb +0\/2 +0 +0 +\d+s/,
@@ -103,7 +103,7 @@ await describeWith(['kubectl'], 'kubectl get', () => {
     expect((await seen).stdout).toMatch(/EVENT +NAME +DATA +AGE\n[^]*ADDED +later +0[^]*DELETED +later +0/)
   })
 
-  it('watches only what comes when told so', async () => {
+  it('watches without a list with --watch-only', async () => {
     const stop = new AbortController()
     const seen = session.attempt('get cm -n shop --watch-only -o name', {
       signal: stop.signal,
@@ -119,7 +119,7 @@ await describeWith(['kubectl'], 'kubectl get', () => {
     expect(stdout).not.toContain('apple')
   })
 
-  it('describes objects with what belongs to them', async () => {
+  it('describes objects with their Events and dependents', async () => {
     await session.pipe('create -n shop -f -', {
       apiVersion: 'v1',
       kind: 'Event',
@@ -132,7 +132,7 @@ await describeWith(['kubectl'], 'kubectl get', () => {
         uid: await session.run('get deploy web -n shop -o jsonpath={.metadata.uid}'),
       },
       reason: 'Noticed',
-      message: 'somebody noticed it',
+      message: 'a test noticed it',
       type: 'Normal',
       firstTimestamp: '2026-01-01T00:00:00Z',
       lastTimestamp: '2026-01-01T00:00:00Z',
@@ -141,10 +141,10 @@ await describeWith(['kubectl'], 'kubectl get', () => {
     })
     const description = await session.run('describe deploy web -n shop')
     expect(description).toMatch(/Replicas: +2 desired/)
-    expect(description).toContain('somebody noticed it')
+    expect(description).toContain('a test noticed it')
     expect(await session.run('describe ns shop')).toContain('No resource quota.')
     expect(await session.run('describe wd w1 -n shop')).toMatch(/Size: +7/)
-    expect(await session.run('events -n shop')).toMatch(/Noticed +Deployment\/web +somebody noticed it/)
+    expect(await session.run('events -n shop')).toMatch(/Noticed +Deployment\/web +a test noticed it/)
     expect(await session.run('get events -n shop')).toMatch(/Normal +Noticed +deployment\/web/)
   })
 
@@ -154,7 +154,7 @@ await describeWith(['kubectl'], 'kubectl get', () => {
     expect(all).toContain('widget.example.com/w1')
   })
 
-  it('says what is not there in the words that scripts match on', async () => {
+  it('reports missing objects in the words that scripts match on', async () => {
     expect((await session.attempt('get cm nope -n shop')).stderr).toBe(
       'Error from server (NotFound): configmaps "nope" not found\n',
     )

@@ -24,7 +24,7 @@ await describeWith(['kubectl'], 'kubectl apply of a Pipeline', () => {
     },
   )
 
-  it.each(accepted)('%s is let pass, once and again', async (_, spec) => {
+  it.each(accepted)('%s is accepted, and again when applied unchanged', async (_, spec) => {
     const manifest = pipelineManifest(spec, 'good')
     expect(await session.pipe('apply -f -', manifest)).toMatch(/created|configured|unchanged/)
     expect(await session.pipe('apply -f -', manifest)).toContain('unchanged')

@@ -17,13 +17,13 @@ export interface Output {
 export interface RunOptions {
   readonly stdin?: string
   readonly env?: Readonly<Record<string, string>>
-  /** Ends the command, which is then no failure. */
+  /** Ends the command, without counting as a failure. */
   readonly signal?: AbortSignal
   /** Called with everything it prints so far. */
   readonly onOutput?: (stdout: string) => void
 }
 
-/** A server of our own, with a real client program pointed at it. */
+/** An embedded server, with a real client program pointed at it. */
 export class Session implements AsyncDisposable {
   readonly server: TestServer
   readonly url: string
@@ -86,7 +86,7 @@ export class Session implements AsyncDisposable {
   }
 }
 
-/** Describes tests that need these programs, built first if need be; where they cannot be had, says so and skips. */
+/** Describes tests that need these programs, which are built first. Where they cannot be built, the tests are skipped with the reason. */
 export async function describeWith(tools: readonly Tool[], name: string, tests: () => void): Promise<void> {
   const reason = await whyUnavailable(...tools)
   if (reason) console.warn(`SKIPPED: ${name}: ${reason}`)

@@ -82,7 +82,7 @@ await describeWith(['kubectl'], 'workloads, by kubectl', () => {
     const values = async () => (await podsOf(name)).map(({ spec }) => spec.containers[0]?.env?.[0]?.value)
     const settle = async () => {
       await run(`rollout status ${name}/${name} --timeout=30s`)
-      // A Pod that is on its way out may still be listed.
+      // A terminating Pod may still be listed.
       await until(async () => new Set(await values()).size === 1)
       return (await values())[0]
     }
@@ -101,7 +101,7 @@ await describeWith(['kubectl'], 'workloads, by kubectl', () => {
     await run(`delete ${name}/${name} --wait --cascade=foreground`)
   })
 
-  it('drains the node as its budgets allow, and fills it again when it is opened', async () => {
+  it('drains the node within its disruption budgets, and schedules again after uncordon', async () => {
     await run('create -f -', workload('Deployment', 'kept', { replicas: 2 }))
     await run('create pdb kept --selector=app=kept --min-available=1')
     await run('rollout status deployment/kept --timeout=30s')
@@ -117,7 +117,7 @@ await describeWith(['kubectl'], 'workloads, by kubectl', () => {
     await run('delete deployment/kept pdb/kept --wait --cascade=foreground')
   })
 
-  it('shows the log of what crashed, follows what runs, and says when there is none', async () => {
+  it('shows the log of a crashed container, follows a running one, and reports a missing one', async () => {
     const crash = { name: 'c', image: 'none', command: ['sh', '-c', 'echo boom; exit 3'] }
     await run('create -f -', {
       apiVersion: 'v1',
@@ -126,7 +126,7 @@ await describeWith(['kubectl'], 'workloads, by kubectl', () => {
       spec: { containers: [crash] },
     })
     await until(async () => (await run('get pod crash')).includes('CrashLoopBackOff'))
-    // A run that has just begun has said nothing yet.
+    // A container that has just started has no output yet.
     await until(async () => (await run('logs crash')) === 'boom\n')
     await until(async () => (await run('logs crash --previous')) === 'boom\n')
     const counting = { name: 'c', image: 'none', command: ['sh', '-c', 'for i in 1 2 3; do echo $i; sleep 0.2; done'] }
@@ -142,7 +142,7 @@ await describeWith(['kubectl'], 'workloads, by kubectl', () => {
     await run('delete pod crash counts --wait')
   })
 
-  it('says where to go instead of exec, attach and port-forward', async () => {
+  it('names the alternative to exec, attach and port-forward', async () => {
     await run('create -f -', workload('Deployment', 'there'))
     await run('rollout status deployment/there --timeout=30s')
     const [pod] = await podsOf('there')
@@ -153,8 +153,8 @@ await describeWith(['kubectl'], 'workloads, by kubectl', () => {
     await run('delete deployment/there --wait --cascade=foreground')
   })
 
-  it('leaves nothing running twice when the server is killed, however a process hid', async () => {
-    // A leader that is gone, and a child in a session of its own.
+  it('leaves no process running twice after the server is killed, even detached ones', async () => {
+    // The group leader has exited, and its child runs in its own session.
     const hiding = `setsid sleep 987654 & setsid sleep 987654 & exec sleep 987654`
     const container = { name: 'c', image: 'none', command: ['sh', '-c', hiding] }
     await run('create -f -', {
@@ -176,7 +176,7 @@ await describeWith(['kubectl'], 'workloads, by kubectl', () => {
   })
 })
 
-/** The processes of the Pod that hides. */
+/** The detached processes of the Pod. */
 function sleepers(): Promise<readonly number[]> {
   return new Promise((resolve) =>
     execFile('pgrep', ['-f', '^sleep 987654$'], (_error, out) => resolve(out.split('\n').filter(Boolean).map(Number))),

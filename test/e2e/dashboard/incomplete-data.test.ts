@@ -4,7 +4,7 @@ import { chromiumPath } from './chromium.ts'
 import { Visitor } from './dashboard-page.ts'
 import { dashboardObjects, startDashboardWorld, type DashboardWorld } from './dashboard-world.ts'
 
-describe.skipIf(!chromiumPath)('the dashboard says what it does not know', () => {
+describe.skipIf(!chromiumPath)('the dashboard with incomplete data', () => {
   let world: DashboardWorld
   let visitor: Visitor
 
@@ -19,7 +19,7 @@ describe.skipIf(!chromiumPath)('the dashboard says what it does not know', () =>
     await world?.[Symbol.asyncDispose]()
   })
 
-  it('is not live from when the server is lost until it is found again, and shows how things stood', async () => {
+  it('says that it is not live while the server is unreachable, and shows the last known state', async () => {
     await visitor.asAdministrator()
     const { page } = visitor
     await page.evaluate(`globalThis.told = []; new MutationObserver(() => told.push(document.querySelector('.live').title))
@@ -39,7 +39,7 @@ describe.skipIf(!chromiumPath)('the dashboard says what it does not know', () =>
     expect(await page.evaluate('told')).toEqual(['The API cannot be reached; retrying', 'Watching the API'])
   })
 
-  it('says of a mark who could not be told, and that it stays while somebody holds it', async () => {
+  it('says who could not be notified of a mark, and that a held mark is not deleted', async () => {
     const given = dashboardObjects().find(({ kind }) => kind === 'CleanupCandidate')!
     const spec = given.spec as CandidateSpec
     const status = given.status as CandidateStatus
@@ -67,7 +67,7 @@ describe.skipIf(!chromiumPath)('the dashboard says what it does not know', () =>
       .waitFor()
   })
 
-  it('tells one who may not look that there is something to look at', async () => {
+  it('tells a user without read permission that the view is incomplete', async () => {
     const metadata = { namespace: 'team', name: 'stranger' }
     await world.create({ apiVersion: 'v1', kind: 'ServiceAccount', metadata })
     const path = '/api/v1/namespaces/team/serviceaccounts/stranger/token'

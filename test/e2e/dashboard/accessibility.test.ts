@@ -6,7 +6,7 @@ import { faintTexts } from './faint-texts.ts'
 
 const phone = { viewport: { width: 390, height: 780 }, hasTouch: true, isMobile: true }
 
-describe.skipIf(!chromiumPath)('the dashboard is for everybody', { timeout: 120_000 }, () => {
+describe.skipIf(!chromiumPath)('the dashboard is accessible', { timeout: 120_000 }, () => {
   let world: DashboardWorld
   let visitor: Visitor
 
@@ -75,7 +75,7 @@ describe.skipIf(!chromiumPath)('the dashboard is for everybody', { timeout: 120_
     await visitor.page.unroute('**/forecast')
   })
 
-  it.each(['light', 'dark'] as const)('can be read in every view when the system is %s', async (colorScheme) => {
+  it.each(['light', 'dark'] as const)('has readable contrast in every view in %s mode', async (colorScheme) => {
     await visitor.open({ colorScheme })
     expect(await visitor.page.evaluate(faintTexts)).toEqual([])
     await visitor.signIn()
@@ -87,7 +87,7 @@ describe.skipIf(!chromiumPath)('the dashboard is for everybody', { timeout: 120_
     expect(ground).toBe(colorScheme === 'dark' ? 'rgb(13, 20, 19)' : 'rgb(244, 246, 245)')
   })
 
-  it('gives everything one can act on a name, and every view a heading', async () => {
+  it('gives every control a name and every view a heading', async () => {
     await visitor.asAdministrator()
     const devtools = await visitor.page.context().newCDPSession(visitor.page)
     const acting = new Set([
@@ -139,7 +139,7 @@ describe.skipIf(!chromiumPath)('the dashboard is for everybody', { timeout: 120_
     await visitor.page.getByRole('button', { name: 'Pause', exact: true }).waitFor()
   })
 
-  it('keeps the keyboard at a switch while its page grows old', async () => {
+  it('keeps the focus on a switch while its page is redrawn', async () => {
     await visitor.asAdministrator()
     await visitor.go('Safety')
     const { page } = visitor
@@ -149,7 +149,7 @@ describe.skipIf(!chromiumPath)('the dashboard is for everybody', { timeout: 120_
     expect(await focused()).toBe('Pause')
   })
 
-  it('keeps the keyboard at the object it was at while others come before it', async () => {
+  it('keeps the focus on the same card when others appear before it', async () => {
     await visitor.asAdministrator()
     await visitor.go('Cleanup')
     await visitor.page.getByRole('button', { name: 'Opt out old-report' }).focus()
@@ -173,7 +173,7 @@ describe.skipIf(!chromiumPath)('the dashboard is for everybody', { timeout: 120_
     await page.keyboard.press('Escape')
   })
 
-  it('keeps the keyboard at the stay it was at while others come before it', async () => {
+  it('keeps the focus on the same row when others appear before it', async () => {
     await visitor.asAdministrator()
     await visitor.go('Overview')
     const { page } = visitor
@@ -191,7 +191,7 @@ describe.skipIf(!chromiumPath)('the dashboard is for everybody', { timeout: 120_
     expect(await chosen.getAttribute('aria-label')).toBe(name)
   })
 
-  /** Goes on with Tab until something of this name has the focus. */
+  /** Presses Tab until the control of this name has the focus. */
   async function reach(name: string): Promise<void> {
     for (let step = 0; step < 60; step++) {
       if ((await focused()) === name) return
@@ -205,10 +205,10 @@ describe.skipIf(!chromiumPath)('the dashboard is for everybody', { timeout: 120_
   }
 })
 
-/** By how much the page, and what scrolls in it, are wider than the screen. */
+/** By how much the page and its scrollable parts are wider than the screen. */
 const tooWide = `[document.documentElement, document.querySelector('main')].map((each) => each.scrollWidth - each.clientWidth)`
 
-/** Rows of lists that do not hold all they show. */
+/** List rows whose content overflows. */
 const cutRows = `[...document.querySelectorAll('[role=option]')].filter((row) => {
   const { top, bottom, right } = row.getBoundingClientRect()
   return [...row.querySelectorAll('*')].some((part) => {

@@ -5,7 +5,7 @@ import { chromiumPath } from './chromium.ts'
 import { Visitor, viewNames } from './dashboard-page.ts'
 import { dashboardObjects, startDashboardWorld, type DashboardWorld } from './dashboard-world.ts'
 
-describe.skipIf(!chromiumPath)('the dashboard does nothing that nobody asked for', { timeout: 120_000 }, () => {
+describe.skipIf(!chromiumPath)('the dashboard’s browser security', { timeout: 120_000 }, () => {
   let world: DashboardWorld
   let visitor: Visitor
 
@@ -19,7 +19,7 @@ describe.skipIf(!chromiumPath)('the dashboard does nothing that nobody asked for
     await world?.[Symbol.asyncDispose]()
   })
 
-  it('only reads while one only looks', async () => {
+  it('sends only reads while the user only looks', async () => {
     await visitor.open()
     const asked = new Set<string>()
     visitor.page.on('request', (request) => {
@@ -27,7 +27,7 @@ describe.skipIf(!chromiumPath)('the dashboard does nothing that nobody asked for
     })
     await visitor.signIn()
     for (const view of viewNames) await visitor.see(view)
-    // The first asks who one is, the second looks ahead: neither changes anything.
+    // The SelfSubjectReview and the forecast: neither changes anything.
     expect([...asked]).toEqual([
       'POST /apis/authentication.k8s.io/v1/selfsubjectreviews',
       'POST /sojourn/v1alpha1/forecast',
@@ -43,7 +43,7 @@ describe.skipIf(!chromiumPath)('the dashboard does nothing that nobody asked for
     expect([answer.status(), answer.headers()['allow']]).toEqual([405, 'POST'])
   })
 
-  it('cannot be used by another site in the browser of somebody who has signed in', async () => {
+  it('cannot be used by another site in the browser of a signed-in user', async () => {
     await visitor.open()
     await visitor.signIn()
     const other = await visitor.page.context().newPage()
@@ -74,7 +74,7 @@ describe.skipIf(!chromiumPath)('the dashboard does nothing that nobody asked for
     await other.close()
   })
 
-  it('runs no script but its own, whatever gets into the page', async () => {
+  it('runs no injected script', async () => {
     await visitor.open()
     const answer = await visitor.page.request.get(world.url, { ignoreHTTPSErrors: true })
     const policy = answer.headers()['content-security-policy'] ?? ''
@@ -91,7 +91,7 @@ describe.skipIf(!chromiumPath)('the dashboard does nothing that nobody asked for
     visitor.forgive('Content Security Policy')
   })
 
-  it('gives its pages to anybody, and no data to anybody', async () => {
+  it('serves its static files, but no data, without a token', async () => {
     const get = (path: string) => visitor.page.request.get(`${world.url}${path}`, { ignoreHTTPSErrors: true })
     expect((await get('/')).status()).toBe(200)
     for (const path of ['/api/v1/services', '/apis/sojourn.dev/v1alpha1/departures'])

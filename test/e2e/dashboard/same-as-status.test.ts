@@ -9,7 +9,7 @@ type ManagedItemsOf = (mirror: object, now: number) => readonly ManagedItem[]
 
 const ui = (file: string) => import(new URL(`../../../ui/${file}`, import.meta.url).href) as Promise<unknown>
 
-describe('the stay board', () => {
+describe('the overview of the dashboard', () => {
   let world: DashboardWorld
   beforeAll(async () => {
     world = await startDashboardWorld({ only: 'api' })
@@ -54,7 +54,7 @@ describe('the stay board', () => {
   })
   afterAll(() => world?.[Symbol.asyncDispose]())
 
-  it('says of every object what `sojourn status` says', async () => {
+  it('shows the same for every object as `sojourn status`', async () => {
     const { kinds } = (await ui('kinds.js')) as { kinds: Kinds }
     const { managedItemsOf } = (await ui('managed-items.js')) as { managedItemsOf: ManagedItemsOf }
     const now = Date.now()
@@ -70,7 +70,7 @@ describe('the stay board', () => {
   })
 })
 
-/** The lists as the browser would hold them. */
+/** The lists as the mirror in the browser would hold them. */
 async function mirrorOf(kinds: Kinds, { client }: DashboardWorld): Promise<object> {
   type Item = { readonly metadata: { readonly namespace?: string; readonly name: string } }
   const lists = new Map<string, readonly Item[]>()
