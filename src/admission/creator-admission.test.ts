@@ -49,7 +49,7 @@ describe('the record of the creator', () => {
     expect(creatorOf(await as(sam).patch(cleaner.type, place('changed'), { type: 'merge', body }))[0]).toBe('sam')
   })
 
-  it('stays when only metadata change, also when they are replaced without it', async () => {
+  it('is kept when only metadata change, even by an update without it', async () => {
     const made = await as(jo).create(cleaner.type, manifest('labelled'))
     const body = { metadata: { labels: { a: 'b' } } }
     const patched = await as(sam).patch(cleaner.type, place('labelled'), { type: 'merge', body })
@@ -58,7 +58,7 @@ describe('the record of the creator', () => {
     expect(creatorOf(await as(sam).update(cleaner.type, { ...made, metadata }))[0]).toBe('jo')
   })
 
-  it('is not changed by hand, except by who may impersonate the named user', async () => {
+  it('is not changed by hand, except by a user who may impersonate the named one', async () => {
     await as(sam).create(cleaner.type, manifest('adopted'))
     const adopt = (user: User) =>
       as(user).patch(cleaner.type, place('adopted'), {

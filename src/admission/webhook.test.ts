@@ -46,7 +46,7 @@ it.each([
   ['a deletion', { operation: 'DELETE', object: null, oldObject: bad }],
   ['a status', { operation: 'UPDATE', subResource: 'status', object: bad, oldObject: good }],
   ['kinds of others', { operation: 'CREATE', object: { ...bad, apiVersion: 'v1', kind: 'ConfigMap' } }],
-])('lets pass %s', async (_, request) => {
+])('allows %s', async (_, request) => {
   expect((await review(request)).body).toMatchObject({ response: { uid: 'u1', allowed: true } })
 })
 
@@ -57,7 +57,7 @@ it.each([
     'spec.dependent.selector',
     (selector: object) => ({ dependent: { apiVersion: 'v1', kind: 'Pod', selector }, dependency: {} }),
   ],
-])('refuses a %s whose selector cannot be read', async (kind, field, spec) => {
+])('refuses a %s with an invalid selector', async (kind, field, spec) => {
   const selector = { matchExpressions: [{ key: 'tier', operator: 'In' }] }
   const object = { apiVersion: 'sojourn.dev/v1alpha1', kind, metadata: { name: 'x' }, spec: spec(selector) }
   const message = `${field}: selector operator In for "tier" needs values`
@@ -78,6 +78,6 @@ it.each([
   ['no uid', JSON.stringify({ apiVersion: 'admission.k8s.io/v1', request: {} })],
   ['no request', JSON.stringify({ apiVersion: 'admission.k8s.io/v1', request: null })],
   ['no object', JSON.stringify({ apiVersion: 'admission.k8s.io/v1', request: { uid: 'u1', object: { kind: 1 } } })],
-])('answers 400 to %s, so that the cluster follows its failure policy', async (_, body) => {
+])('answers 400 to %s, so that the API server applies its failure policy', async (_, body) => {
   expect((await send(body)).status).toBe(400)
 })

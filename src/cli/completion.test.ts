@@ -53,13 +53,13 @@ afterAll(async () => {
   rmSync(directory, { recursive: true })
 })
 
-/** Never in step: the server they all ask is in this process. */
+/** Asynchronous, because the server that the shells ask runs in this process. */
 async function run(command: string, words: readonly string[]): Promise<string> {
   return (await promisify(execFile)(command, words, { env, timeout: 50_000 })).stdout
 }
 const said = (...words: readonly string[]) => run(join(directory, 'sojourn'), words)
 
-/** What the program prints when a shell asks it. */
+/** What the program prints when a shell asks for completions. */
 async function offered(words: readonly string[], kubeconfig = up.kubeconfig): Promise<readonly string[]> {
   let text = ''
   const out = (part: string) => void (text += part)
@@ -74,7 +74,7 @@ const has = (shell: string) => spawnSync(shell, ['--version']).status === 0
 for (const shell of ['bash', 'zsh', 'fish'])
   if (!has(shell)) console.warn(`SKIPPED: completion was NOT tried in ${shell}: apt-get install -y ${shell}`)
 
-describe('what is offered', () => {
+describe('completions', () => {
   it.each([
     [['fo'], ['forecast']],
     [
@@ -121,9 +121,10 @@ describe('what is offered', () => {
     [['xylophone', ''], []],
   ])('after %j', async (words, expected) => expect(await offered(words)).toEqual(expected))
 
-  it('is never more than a name to a shell', async () => expect(await offered(['explain', 'role/'])).toEqual([]))
+  it('contain no name that a shell would interpret', async () =>
+    expect(await offered(['explain', 'role/'])).toEqual([]))
 
-  it('is nothing when there is no cluster', async () =>
+  it('are empty when there is no cluster', async () =>
     expect(await offered(['status', '-n', ''], '/no/such')).toEqual([]))
 })
 

@@ -45,7 +45,7 @@ interface Given {
   readonly isTerminal?: boolean
   readonly colours?: boolean
   readonly signal?: AbortSignal
-  /** Called with all that was said so far. */
+  /** Called with the output so far. */
   readonly heard?: (out: string) => void
 }
 
@@ -77,21 +77,21 @@ function kubeconfig(name: string, text: string): string {
   return path
 }
 
-describe('words', () => {
+describe('arguments', () => {
   it.each([
     ['statsu', 'status'],
     ['forcast', 'forecast'],
     ['optout', 'opt-out'],
-  ])('%s: the nearest command is suggested', async (typed, meant) => {
+  ])('%s: the nearest command is suggested', async (typed, suggested) => {
     const { code, err } = await sojourn([typed])
-    expect(err).toContain(`did you mean "${meant}"?`)
+    expect(err).toContain(`did you mean "${suggested}"?`)
     expect(code).toBe(2)
   })
 
-  it('suggest nothing where nothing is near', async () =>
+  it('get no suggestion when no command is similar', async () =>
     expect((await sojourn(['xylophone'])).err).not.toContain('did you mean'))
 
-  it('suggest the nearest flag, too', async () => {
+  it('get the nearest flag suggested, too', async () => {
     const { code, err } = await sojourn(['forecast', '--asume', 'x'])
     expect(err).toContain('did you mean --assume?')
     expect(code).toBe(2)
@@ -130,21 +130,21 @@ describe('words', () => {
     [['departures', '--pause', '--resume'], '--pause and --resume exclude each other'],
     [['opt-out', 'cm/x', '--until', 'bogus'], 'it must be in the future, such as 14d'],
     [['opt-out', 'cm/x', '--until', '2020-01-01T00:00:00Z'], 'it must be in the future, such as 14d'],
-  ])('%s: what is wrong with it is said before anything is done', async (words, said) => {
+  ])('%s: is refused before anything is done', async (words, said) => {
     const { code, err } = await sojourn(words)
     expect(err).toContain(said)
     expect(code).toBe(2)
   })
 
-  it('of kinds that there are not suggest the nearest', async () =>
+  it('with an unknown kind get the nearest kind suggested', async () =>
     expect((await sojourn(['explain', 'deplyoment/shop'])).err).toContain('did you mean "deployment"?'))
 
-  it('of objects that are not there say where they are not', async () =>
+  it('with an unknown object get an error that names the namespace', async () =>
     expect((await sojourn(['explain', 'cm/none', '-n', 'default'])).err).toContain(
       'there is no ConfigMap "none" in namespace default; use -n for another',
     ))
 
-  it('of help name the exit codes', async () =>
+  it('of help: the exit codes are listed', async () =>
     expect((await sojourn([])).out).toContain('Exit codes: 0 fine, 1 failed, 2 wrong usage'))
 })
 
@@ -164,7 +164,7 @@ describe('exit codes', () => {
   )
 })
 
-describe('what is wrong with the cluster is said with what to do', () => {
+describe('errors of the cluster say what to do', () => {
   it('when there is none', async () => {
     const { code, err } = await sojourn(['status'], { env: { SOJOURN_DATA: join(directory, 'nowhere') } })
     expect(err).toContain('no cluster found: start one here with "sojourn up", or name one with --kubeconfig')
@@ -176,14 +176,14 @@ describe('what is wrong with the cluster is said with what to do', () => {
       'which does not exist: correct it',
     ))
 
-  it('when nobody listens', async () => {
+  it('when nothing listens', async () => {
     const text = readFileSync(up.kubeconfig, 'utf8').replace(/127\.0\.0\.1:\d+/, '127.0.0.1:1')
     const { code, err } = await sojourn(['status', '--kubeconfig', kubeconfig('closed', text)])
     expect(err).toContain('Nothing listens there: is "sojourn up" running')
     expect(code).toBe(1)
   })
 
-  it('when what listens there does not speak TLS', async () => {
+  it('when the server does not speak TLS', async () => {
     const server = createPlainServer()
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
     const { port } = server.address() as AddressInfo
@@ -204,7 +204,7 @@ describe('what is wrong with the cluster is said with what to do', () => {
   it.each([
     [[], 'there is no departure "settings"; run "sojourn departures -A" for all'],
     [['-n', 'team'], 'there is no departure "settings" in namespace team; run "sojourn departures -A" for all'],
-  ])('when nothing of that name has left (%s)', async (where, advice) => {
+  ])('when there is no record of that name (%s)', async (where, advice) => {
     const { code, err } = await sojourn(['restore', 'settings', ...where])
     expect([code, err]).toEqual([1, expect.stringContaining(advice)])
   })
@@ -251,7 +251,7 @@ describe('what is wrong with the cluster is said with what to do', () => {
   it.each([
     ['has expired', -3 * 365, 'its client certificate expired on 20', 2],
     ['is no longer taken', 0, 'is invalid or expired. Get a new kubeconfig', 1],
-  ])('when our own certificate %s', async (_, days, advice, expected) => {
+  ])('when the client certificate %s', async (_, days, advice, expected) => {
     const { server: mine } = loadCredentials({ hosts: ['me'], now: Date.now() + days * 86_400_000 })
     const base64 = (text: string) => Buffer.from(text).toString('base64')
     const own = `client-certificate-data: ${base64(mine.certificate)}\n      client-key-data: ${base64(mine.key)}`
@@ -261,7 +261,7 @@ describe('what is wrong with the cluster is said with what to do', () => {
     expect(code).toBe(expected)
   })
 
-  it('not when it only begins to know what it has: it is asked again', async () => {
+  it('not while the server is starting: the request is retried', async () => {
     const { server: pair, authority } = loadCredentials({ hosts: ['127.0.0.1'], now: Date.now() })
     let asked = 0
     const busy = {
@@ -282,7 +282,7 @@ describe('what is wrong with the cluster is said with what to do', () => {
     expect(asked).toBe(3)
   })
 
-  it('when the certificate is somebody else’s', async () => {
+  it('when a foreign authority signed the certificate', async () => {
     const { authority } = loadCredentials({ hosts: [], now: Date.now() })
     const text = kubeconfigText({ server: up.api, authority, user: 'me', token: 'x' })
     expect((await sojourn(['status', '--kubeconfig', kubeconfig('stranger', text)])).err).toContain(
@@ -290,7 +290,7 @@ describe('what is wrong with the cluster is said with what to do', () => {
     )
   })
 
-  it('when it does not know our kinds', async () => {
+  it('when it does not serve Sojourn’s kinds', async () => {
     await using server = await startTestServer({ clock: systemClock })
     const { url } = await server.listen({ port: 0 })
     const { code, err } = await sojourn(['status', '--kubeconfig', kubeconfig('plain', server.kubeconfig(url))])
@@ -298,7 +298,7 @@ describe('what is wrong with the cluster is said with what to do', () => {
     expect(code).toBe(2)
   })
 
-  it('when it is of another version', async () => {
+  it('when its version differs', async () => {
     const network = networkTransport(loadKubeconfig([up.kubeconfig], { now: () => Date.now(), env: {} }))
     const client = new Client(network.transport)
     const place = { namespace: 'sojourn-system', name: 'sojourn-endpoints' }
@@ -347,7 +347,7 @@ describe('output', () => {
     expect(out).not.toContain('..')
   })
 
-  it('of explain tells a workload by the Service before it, whatever its name', async () => {
+  it('of explain finds the Service of a workload, also under another name', async () => {
     const labels = { app: 'till' }
     const template = { metadata: { labels }, spec: { containers: [{ name: 'c', image: 'none' }] } }
     const network = networkTransport(loadKubeconfig([up.kubeconfig], { now: () => Date.now(), env: {} }))
@@ -388,13 +388,13 @@ describe('output', () => {
     60_000,
   )
 
-  it('is never coloured, and has no bars, where it is no terminal', async () => {
+  it('has no colours and no progress bar without a terminal', async () => {
     const { out, err } = await sojourn(['forecast', '--for', '2d'])
     expect(out + err).not.toContain('\u001B')
     expect(err).toBe('reading …\nlooking ahead …\n')
   }, 30_000)
 
-  it('of status is renewed while it is watched, on a screen that is wiped only where there is one', async () => {
+  it('of status --watch is redrawn, and clears the screen only on a terminal', async () => {
     for (const isTerminal of [true, false]) {
       const stop = new AbortController()
       const isTwice = (out: string) => out.split('cleaner/tomorrow').length > 2
@@ -408,7 +408,7 @@ describe('output', () => {
     }
   }, 30_000)
 
-  it('shows a bar on a terminal, and takes it away again', async () => {
+  it('shows a progress bar on a terminal, and removes it', async () => {
     const { err, out } = await sojourn(['forecast', '--for', '2d'], { isTerminal: true })
     expect(err).toContain('looking ahead  [#')
     expect(err.endsWith('\r\u001B[K')).toBe(true)

@@ -31,17 +31,17 @@ describe('the program itself', () => {
     return stdout + stderr
   }
 
-  it('ends without a word when nobody reads on', async () => {
+  it('ends silently when the reader closes the pipe', async () => {
     const main = `'${process.execPath}' --no-warnings '${join(import.meta.dirname, 'main.ts')}'`
     const headOf = (words: string) => run('sh', ['-c', `{ ${main} ${words}; echo "code $?" >&2; } | head -n 1`])
-    // More than a pipe holds, and a table that is never at its end.
+    // More output than a pipe buffers, and a table that never ends.
     expect(await headOf('install --crds-only')).toBe('---\ncode 0\n')
     expect(await headOf('status -A -w')).toBe(
       'Sojourn manages nothing here yet. Try "sojourn demo", or apply examples/01-expiring-configmap.\ncode 0\n',
     )
   })
 
-  it('moves no cursor and colours nothing in a pipe', async () =>
+  it('writes no cursor movements and no colours to a pipe', async () =>
     expect(await run('sh', ['-c', command])).not.toContain('\u001B'))
 
   it.runIf(hasTerminals)('shows a bar on a terminal, and no colour where NO_COLOR is set', async () => {

@@ -11,7 +11,7 @@ import {
 } from '../../test/promoter/world.ts'
 import { explainPipeline } from './explain-pipeline.ts'
 
-/** prod lacks what dev runs. */
+/** prod does not run dev's revision yet. */
 function behind(spec: Partial<Pipeline['spec']> = {}): World {
   const world = new World(pipelineOf({ environments: environments('dev', 'prod'), ...spec }))
   world.runs({ dev: '1.1.0', prod: '1.0.0' })
@@ -21,7 +21,7 @@ function behind(spec: Partial<Pipeline['spec']> = {}): World {
 const factsOf = ({ pipeline }: World) => explainPipeline(pipeline as Pipeline & StoredObject).join('\n')
 const again = 'kubectl annotate --overwrite pipeline app sojourn.dev/retry="$(date)" -n team'
 
-it('says how to ask again after a pull request was closed', () => {
+it('says how to retry after a pull request was closed', () => {
   const world = behind()
   world.answer('push', pushed)
   world.answer('propose', { result: 'seen', pullRequest: pullRequest('closed') })
@@ -31,7 +31,7 @@ it('says how to ask again after a pull request was closed', () => {
   )
 })
 
-it('says why a promotion has failed for good, what mends it, and how to ask again', () => {
+it('says why a promotion has failed, how to fix it, and how to retry', () => {
   const world = behind()
   const error = { class: 'Permanent', reason: 'MarkerNotFound', message: 'no marker' } as const
   world.answer('push', { result: 'failed', error })
@@ -40,7 +40,7 @@ it('says why a promotion has failed for good, what mends it, and how to ask agai
   expect(factsOf(world)).toContain(`it is retried when the spec or a Secret changes; to retry now, run: ${again}`)
 })
 
-it('counts people who have approved, not how often they did', () => {
+it('counts approvers, not approvals', () => {
   const world = behind({ promotion: { ...pullRequestPromotion, approval: { required: 2 } } })
   world.step()
   world.approve('prod', 'ann')

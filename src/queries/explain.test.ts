@@ -45,7 +45,7 @@ async function create(
 const configMap = (name: string, metadata: object = {}) =>
   create({ type: configMaps, apiVersion: 'v1', kind: 'ConfigMap' }, name, { metadata })
 
-/** What is said of an object, to one who may do what `as` may. */
+/** The explanation of an object, for a user with the rights of `as`. */
 async function said(type: ResourceType, name: string, as = client): Promise<string> {
   const place = { name, ...(type.namespaced ? { namespace: 'team' } : {}) }
   const found = (await client.discovery.find(`${type.plural}${type.group ? `.${type.group}` : ''}`))!
@@ -58,7 +58,7 @@ function condition(type: string, status: string, message: string) {
 }
 
 describe('explain', () => {
-  it('does not say of what a Bond takes along that it stays', async () => {
+  it('does not call an object kept that a Bond deletes', async () => {
     const needed = await configMap('needed')
     const needing = await configMap('needing')
     await create(bond, 'casc', {
@@ -81,7 +81,7 @@ describe('explain', () => {
     )
   })
 
-  it('does not take for absent what may not be read', async () => {
+  it('names kinds that the user may not read', async () => {
     await configMap('secretive')
     const stranger = new Client(server.transportAs({ name: 'stranger', groups: ['system:authenticated'] }))
     const text = await said(configMaps, 'secretive', stranger)
@@ -107,7 +107,7 @@ describe('explain', () => {
     expect(text).toBe('ConditionalTTL by-label will delete it: not evaluated yet.')
   })
 
-  it('quotes the condition a Cleaner waits for, and what it takes along', async () => {
+  it('quotes the condition a Cleaner waits for, and names its targets', async () => {
     await create(cleaner, 'waiting', {
       spec: {
         ttl: '1s',
@@ -174,7 +174,7 @@ describe('explain, of policies', () => {
     expect(await said(configMaps, `of-${name}`)).toMatch(new RegExp(`^CleanupPolicy ${name} ${expected.source}`))
   })
 
-  it('says of one that is wrong what is', async () =>
+  it('says what is wrong with an invalid one', async () =>
     expect(await said(cleanupPolicy.type, 'wrong')).toContain('It is not ready: there is no WorkSchedule "nope".'))
 })
 
@@ -192,7 +192,7 @@ describe('explain, of marks', () => {
   const at = '2026-11-17T12:00:00Z'
   const projectedDeletionTime = '2030-01-01T00:00:00Z'
 
-  it('says whom it could not tell, and not when it leaves: that is counted from the notice', async () => {
+  it('says who could not be notified, and no deletion time: that counts from the notice', async () => {
     const notices = [{ channel: 'mail', at, error: 'connect ECONNREFUSED' }]
     const text = await marked('untold', { phase: 'Marked', owner, notices, projectedDeletionTime, nextAttemptTime: at })
     expect(text).toContain('me@example.org could not be notified: connect ECONNREFUSED.')
@@ -200,7 +200,7 @@ describe('explain, of marks', () => {
     expect(text).not.toContain('leaves')
   })
 
-  it('says who was told, and when it leaves', async () => {
+  it('says who was notified, and when it is deleted', async () => {
     const notices = [{ channel: 'mail', at, recipient: 'me@example.org' }]
     const text = await marked('told', { phase: 'Notified', owner, notices, projectedDeletionTime })
     expect(text).toContain('nothing refers to it, me@example.org was notified.')
@@ -208,12 +208,12 @@ describe('explain, of marks', () => {
     expect(text).toContain('To keep it, run: sojourn opt-out configmap/told -n team.')
   })
 
-  it('says of one that ended why it did', async () =>
+  it('says why an ended one ended', async () =>
     expect(
       await marked('spared', { phase: 'OptedOut', because: 'opted-out', owner, message: 'CleanupOptOut x' }),
     ).toContain('The janitor says OptedOut: CleanupOptOut x.'))
 
-  it('says nothing of the mark of another under the same name', async () =>
+  it('ignores the mark of another object of the same name', async () =>
     expect(await marked('again', { phase: 'Deleted', because: 'deleted' }, 'another')).not.toContain('janitor'))
 })
 
@@ -227,7 +227,7 @@ describe('explain, of pipelines', () => {
     expect(await said(pipeline.type, 'resting')).toContain('Nothing is promoted now: the pipeline is suspended.')
   })
 
-  it('does not say of one at a closed gate that nothing is in its way', async () => {
+  it('names the closed gate of one that waits', async () => {
     const promotion = {
       id: 'p1',
       revision: '1.1.0',
@@ -250,8 +250,8 @@ describe('explain, of pipelines', () => {
   })
 })
 
-describe('explain, while nothing leaves', () => {
-  it('says so, and what ends that, of what is to leave and of nothing else', async () => {
+describe('explain, while deletions are stopped', () => {
+  it('says so, and how to change that, only for objects that are due', async () => {
     await configMap('bystander')
     await pauseDeletions(client, true)
     try {

@@ -51,7 +51,7 @@ afterEach(async () => {
   rmSync(directory, { recursive: true })
 })
 
-it('serves a certificate that was renewed, without a restart', async () => {
+it('serves a renewed certificate without a restart', async () => {
   expect(await served()).toContain('CN=first')
   file(issued('second'))
   await clock.runFor(minute)
@@ -61,7 +61,7 @@ it('serves a certificate that was renewed, without a restart', async () => {
 it.each<[string, () => KeyPair]>([
   ['is no certificate', () => ({ certificate: 'x', key: 'x' })],
   ['is half renewed', () => ({ certificate: issued('second').certificate, key: issued('first').key })],
-])('goes on with the one in use while what it finds %s, and takes the next good one', async (_, found) => {
+])('keeps the current certificate while the new one %s, and uses the next good one', async (_, found) => {
   file(found())
   await clock.runFor(minute)
   expect(await served()).toContain('CN=first')
@@ -71,7 +71,7 @@ it.each<[string, () => KeyPair]>([
   expect(await served()).toContain('CN=third')
 })
 
-it('goes on with the one in use while the files are away', async () => {
+it('keeps the current certificate while the files are missing', async () => {
   rmSync(path('tls.key'))
   await clock.runFor(minute)
   expect(await served()).toContain('CN=first')
@@ -90,7 +90,7 @@ function issued(commonName: string): KeyPair {
   return issueCertificate({ commonName, hosts: ['127.0.0.1'], usage: 'server', now: clock.now(), days: 30, serial })
 }
 
-/** Whom a new caller meets. */
+/** The certificate that a new connection gets. */
 async function served(): Promise<string> {
   const { hostname: host, port } = new URL(server.url)
   const socket = connect({ host, port: Number(port), rejectUnauthorized: false })

@@ -26,7 +26,7 @@ const hosts = ['127.0.0.1', 'sojourn-cleaner.sojourn-system.svc']
 const clock = new VirtualClock(Date.parse('2026-01-05T08:00:00Z'))
 let server: TestServer
 let client: Client
-/** The cluster's own, which the embedded server does not take: it has no use for webhooks. */
+/** A kind of real clusters that the embedded server does not serve: it calls no webhooks. */
 let configuration: KubeObject | undefined
 
 beforeEach(async () => {
@@ -66,7 +66,7 @@ const trusted = () => {
 }
 const current = () => webhookCertificate({ client, clock, hosts })
 
-it('makes a certificate that the cluster then trusts, the same for every replica', async () => {
+it('issues a certificate that the API server then trusts, the same for every replica', async () => {
   await install()
   const [first, second] = await Promise.all([current(), current()])
   const third = await current()
@@ -77,7 +77,7 @@ it('makes a certificate that the cluster then trusts, the same for every replica
   expect(hosts.map((host) => certificate.checkHost(host) ?? certificate.checkIP(host))).toEqual(hosts)
 })
 
-it('writes nothing while all is well', async () => {
+it('writes nothing while the certificate is valid', async () => {
   await install()
   await current()
   const before = [(await secret()).metadata.resourceVersion, configuration]
@@ -85,7 +85,7 @@ it('writes nothing while all is well', async () => {
   expect([(await secret()).metadata.resourceVersion, configuration]).toEqual(before)
 })
 
-it('renews the certificate a month before its end, under the authority that is trusted', async () => {
+it('renews the certificate a month before it expires, with the trusted authority', async () => {
   await install()
   const first = await current()
   const authority = trusted()
@@ -96,7 +96,7 @@ it('renews the certificate a month before its end, under the authority that is t
   expect(new X509Certificate(second?.certificate ?? '').verify(new X509Certificate(authority).publicKey)).toBe(true)
 })
 
-it('has every replica use the renewed one, without a restart', async () => {
+it('uses the renewed certificate in every replica, without a restart', async () => {
   await install()
   const used: string[] = []
   const stopping = new AbortController()
@@ -120,7 +120,7 @@ it('has every replica use the renewed one, without a restart', async () => {
 it.each([
   ['nothing readable', { 'ca.crt': 'x', 'ca.key': 'x', 'tls.crt': 'x', 'tls.key': 'x' }],
   ['half of it', { 'tls.crt': 'x' }],
-])('starts anew when the Secret holds %s', async (_, data) => {
+])('issues a new certificate when the Secret holds %s', async (_, data) => {
   await install()
   const encoded = Object.fromEntries(Object.entries(data).map(([key, value]) => [key, btoa(value)]))
   await client.update(secrets, { ...(await secret()), data: encoded })
@@ -128,7 +128,7 @@ it.each([
   expect(trusted()).toContain('BEGIN CERTIFICATE')
 })
 
-it('leaves a cluster alone that has no webhook of ours, or where cert-manager cares for its trust', async () => {
+it('writes nothing where the webhook is not installed, or cert-manager manages its authority', async () => {
   expect(await current()).toBeUndefined()
   const annotations = { 'cert-manager.io/inject-ca-from': 'sojourn-system/sojourn-webhook' }
   const written = manifest('ValidatingWebhookConfiguration')
@@ -137,7 +137,7 @@ it('leaves a cluster alone that has no webhook of ours, or where cert-manager ca
   expect(trusted()).toBe('')
 })
 
-it('has every replica of the promoter meet its callers under one certificate, whose authority they can be given', async () => {
+it('serves one certificate from every replica of the promoter, with an authority that callers can trust', async () => {
   await client.create(secrets, emptySecret(promoterSecret))
   const served = () =>
     certificateSource(readConfig({ flags: { only: 'promoter' }, env: {} }), { client, clock }).current()
@@ -153,13 +153,13 @@ it('has every replica of the promoter meet its callers under one certificate, wh
   expect(configuration).toBeUndefined()
 })
 
-it.each(['promoter', 'janitor'])('makes no Secret for the %s that nobody installed', async (only) => {
+it.each(['promoter', 'janitor'])('creates no Secret for the %s', async (only) => {
   const { current: served } = certificateSource(readConfig({ flags: { only }, env: {} }), { client, clock })
   expect((await served()).certificate).toContain('BEGIN CERTIFICATE')
   expect((await client.list(secrets)).items.map(({ metadata }) => metadata.name)).toEqual([])
 })
 
-it('says what to do when the Secret of the webhook was taken away', async () => {
+it('says what to do when the Secret of the webhook was deleted', async () => {
   configuration = manifest('ValidatingWebhookConfiguration')
   await expect(current()).rejects.toThrow('Secret sojourn-webhook')
 })

@@ -42,7 +42,7 @@ describe('readConfig', () => {
     })
   })
 
-  it('holds objects without a recorded creator where ServiceAccounts are asked for, unless told otherwise', () => {
+  it('holds objects without a recorded creator where ServiceAccounts are required, by default', () => {
     const tenancy = (flags: Record<string, string>) => readConfig({ flags, env: {} }).tenancy
     expect(tenancy({ 'default-service-account': 'reaper' })).toMatchObject({
       defaultServiceAccount: 'reaper',
@@ -58,7 +58,7 @@ describe('readConfig', () => {
     expect(() => tenancy({ 'without-creator': 'Ignore' })).toThrow('--without-creator is "Ignore"')
   })
 
-  it('takes a proxless installation at its word, where it may be one, after words of our own', () => {
+  it('reads proxless variables where allowed; SOJOURN_ variables win', () => {
     const env = { PORT: '80', LOG_LEVEL: 'VERBOSE', NAMESPACE: 'shop', SERVERLESS_TTL_SECONDS: '45', REDIS_URL: 'r:1' }
     expect(readConfig({ flags: {}, env, proxless: true })).toMatchObject({
       proxyPort: 80,
@@ -75,7 +75,7 @@ describe('readConfig', () => {
     expect(readConfig({ flags: {}, env })).toMatchObject({ proxyPort: 7080, logLevel: 'info' })
   })
 
-  it('holds clients of the proxy to the TLS it is told, and names what cannot be used', () => {
+  it('reads the TLS policy of the proxy, and names unusable values', () => {
     const terms = (flags: Record<string, string>) => readConfig({ flags, env: {} }).activator.tlsPolicy
     expect(terms({ 'proxy-tls-min-version': '1.3', 'proxy-tls-groups': 'X25519:P-256' })).toEqual({
       minVersion: 'TLSv1.3',
@@ -88,7 +88,7 @@ describe('readConfig', () => {
     expect(() => terms({ 'proxy-tls-groups': 'curve' })).toThrow(/--proxy-tls-groups cannot be used/)
   })
 
-  it('takes the ports for Services that are taken over as a range, and nothing else', () => {
+  it('accepts only a range for the takeover ports', () => {
     const read = (text: string) => readConfig({ flags: { 'takeover-ports': text }, env: {} }).activator.takeoverPorts
     expect(read('20000-20009')).toEqual({ from: 20_000, to: 20_009 })
     const lease = (text: string) => readConfig({ flags: { 'peer-lease': text }, env: {} }).activator.peerLeaseMs
@@ -97,7 +97,7 @@ describe('readConfig', () => {
     for (const text of ['20000', '9-1', '0-5', '1-70000', 'a-b']) expect(() => read(text)).toThrow('--takeover-ports')
   })
 
-  it('makes companions where the cluster can reach the proxy', () => {
+  it('enables companions where the cluster can reach the proxy', () => {
     const companions = (env: Record<string, string>, flags = {}) =>
       readConfig({ flags, env, proxless: true }).activator.companions
     expect(companions({ POD_IP: '10.0.0.7' })).toBe(true)
@@ -106,7 +106,7 @@ describe('readConfig', () => {
     expect(() => readConfig({ flags: { 'proxy-address': 'here' }, env: {} })).toThrow(/--proxy-address is "here"/)
   })
 
-  it('takes flags over environment over file', () => {
+  it('prefers flags over environment over file', () => {
     const config = file('port: 1\nproxyPort: 2\ndata: from-file\nonly: [api, cleaner]\n')
     const read = readConfig({ flags: { config, port: '3' }, env: { SOJOURN_PORT: '4', SOJOURN_DATA: 'from-env' } })
     expect(read).toMatchObject({ port: 3, proxyPort: 2, data: 'from-env', only: ['api', 'cleaner'] })
@@ -114,7 +114,7 @@ describe('readConfig', () => {
 
   it.each<[string, Record<string, string>, RegExp]>([
     ['a port that is none', { port: '70000' }, /--port is "70000": a port is a number from 0 to 65535/],
-    ['a role nobody knows', { only: 'cleaner,cook' }, /--only names the unknown role "cook"; roles are api, cleaner/],
+    ['an unknown role', { only: 'cleaner,cook' }, /--only names the unknown role "cook"; roles are api, cleaner/],
     ['a duration that is none', { 'keep-records': 'long' }, /--keep-records is "long": a duration looks like/],
     ['a URL that is none', { 'public-url': 'example' }, /--public-url is "example"/],
     ['a level that is none', { 'log-level': 'loud' }, /must be one of debug, info, error/],
@@ -128,7 +128,7 @@ describe('readConfig', () => {
   it.each([
     ['what is not YAML', 'a: [b', /is not YAML/],
     ['what is not settings', '- a', /must be a map of settings/],
-    ['a setting nobody knows', 'prot: 1', /unknown setting "prot"; known are config, data/],
+    ['an unknown setting', 'prot: 1', /unknown setting "prot"; known are config, data/],
     ['a bad value, by its place', 'port: many', /sojourn.yaml: port is "many"/],
   ])('refuses a file with %s', (_, content, message) =>
     expect(() => readConfig({ flags: { config: file(content) }, env: {} })).toThrow(message),

@@ -36,7 +36,7 @@ async function ask(
 }
 
 describe('RouteTable', () => {
-  it('hands a route its parameters, query, body and user', async () => {
+  it('passes parameters, query, body and user to a route', async () => {
     const { status, text } = await ask('POST', '/things/a%20b/touch?x=1', 'hello')
     expect([status, JSON.parse(text)]).toEqual([
       200,
@@ -54,7 +54,7 @@ describe('RouteTable', () => {
   it('refuses a body that is too large', async () =>
     expect((await ask('POST', '/things/a/touch', 'x'.repeat(1_100_000))).status).toBe(413))
 
-  it('lets no answer be framed, cached or sniffed', async () => {
+  it('sends headers against framing, caching and sniffing', async () => {
     const { headers } = await ask('POST', '/things/a/touch', '')
     expect(headers.get('content-security-policy')).toContain("frame-ancestors 'none'")
     expect(headers.get('cache-control')).toBe('no-store')

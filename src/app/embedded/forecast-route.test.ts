@@ -37,7 +37,7 @@ const post = (body: unknown, headers: Record<string, string> = {}) =>
   client.request({ method: 'POST', path: '/sojourn/v1alpha1/forecast', body, headers })
 
 describe('POST /sojourn/v1alpha1/forecast', () => {
-  it('tells what will happen, with times that people and machines read', async () => {
+  it('answers with the forecast, with times in RFC 3339', async () => {
     const { body } = await post({ for: '2d' })
     expect(body).toMatchObject({
       kind: 'Forecast',
@@ -47,13 +47,13 @@ describe('POST /sojourn/v1alpha1/forecast', () => {
     })
   }, 60_000)
 
-  it('takes what it is told for granted, and says what cannot be', async () => {
+  it('applies assumptions, and reports those that cannot be carried out', async () => {
     const { body } = await post({ for: '2d', assume: ['opt-out:cleaner/default/tomorrow'] })
     expect(body).toMatchObject({ events: [{ what: 'assumed' }] })
     await expect(post({ assume: ['delete:cleaner/default/nobody'] })).rejects.toThrow()
   }, 60_000)
 
-  it('is a calendar for those who ask for one', async () => {
+  it('answers with iCalendar if the request accepts it', async () => {
     const { headers } = await post({ for: '2d' }, { accept: 'text/calendar' })
     expect(headers['content-type']).toContain('text/calendar')
   }, 60_000)

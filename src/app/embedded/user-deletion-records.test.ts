@@ -41,7 +41,7 @@ async function records(namespace = 'team'): Promise<readonly Departure[]> {
 
 const told = async () => (await records()).map(({ spec, status }) => [spec.object.name, spec.by.system, status?.phase])
 
-/** Writes a record of an object as the door does before it deletes, and gives it a phase. */
+/** Writes a record of an object as the Door does before a deletion, with this phase. */
 async function recordByDoor(object: StoredObject, phase: string, namespace = 'team'): Promise<void> {
   const { apiVersion, kind } = object
   const { name, uid, resourceVersion } = object.metadata
@@ -86,14 +86,14 @@ describe('an object with dependents that a user deletes', () => {
     expect(objects.map(({ metadata, data }) => [metadata.name, data])).toEqual([['owner', { colour: 'blue' }]])
   })
 
-  it('is recorded in our own namespace where it has none', async () => {
+  it('is recorded in sojourn-system if it is cluster-scoped', async () => {
     const owner = await make('rbac.authorization.k8s.io/v1', 'ClusterRole', 'owner', { metadata: { namespace: '' } })
     await map('child', owned(owner))
     await remove(owner)
     expect((await records(sojournNamespace)).map(({ spec }) => spec.object.name)).toEqual(['owner'])
   })
 
-  it('is recorded without data where it is a Secret', async () => {
+  it('is recorded without data if it is a Secret', async () => {
     const owner = await make('v1', 'Secret', 'owner', { data: { password: 'aHVudGVyMg==' } })
     await map('child', owned(owner))
     await remove(owner)
@@ -101,7 +101,7 @@ describe('an object with dependents that a user deletes', () => {
     expect(record?.spec.manifest).toMatchObject({ data: { password: '' } })
   })
 
-  it('is recorded without a manifest where that is too large, which the record says, and a restore', async () => {
+  it('is recorded without a manifest if that is too large; the record and a restore say so', async () => {
     const owner = await map('owner', { data: { text: 'x'.repeat(1_572_250) } })
     await map('child', owned(owner))
     await remove(owner)
@@ -111,7 +111,7 @@ describe('an object with dependents that a user deletes', () => {
     await expect(restore(world.client, record as Departure, { now: 0 })).rejects.toThrow('the record holds no manifest')
   })
 
-  it('is recorded when its last finalizer is taken off', async () => {
+  it('is recorded when its last finalizer is removed', async () => {
     const owner = await map('owner', { metadata: { finalizers: ['x.dev/held'] } })
     await map('child', owned(owner))
     await remove(owner)
@@ -120,7 +120,7 @@ describe('an object with dependents that a user deletes', () => {
     expect(await told()).toEqual([['owner', 'user', 'Gone']])
   })
 
-  it('is recorded as one of a collection, and alone', async () => {
+  it('is recorded as part of a deleted collection, once', async () => {
     const owner = await map('owner', { metadata: { labels: { app: 'shop' } } })
     await map('leaf', { metadata: { labels: { app: 'shop' } } })
     await map('child', owned(owner))
@@ -130,13 +130,13 @@ describe('an object with dependents that a user deletes', () => {
   })
 })
 
-describe('what needs no record of its own', () => {
-  it('is what nothing depends on', async () => {
+describe('no record is written for', () => {
+  it('an object on which nothing depends', async () => {
     await remove(await map('leaf'))
     expect(await told()).toEqual([])
   })
 
-  it('is what only objects depend on that the cluster recreates, however deep; but not what something else lives by, below that', async () => {
+  it('an object with only controller-recreated dependents at any depth, unless a restorable one is below them', async () => {
     const spec = { selector: { matchLabels: { a: 'b' } }, template: { metadata: { labels: { a: 'b' } }, spec: {} } }
     const containers = [{ name: 'c', image: 'i' }]
     const shop = async (name: string) => {
@@ -157,7 +157,7 @@ describe('what needs no record of its own', () => {
     expect(await told()).toEqual([['used', 'user', 'Gone']])
   })
 
-  it('is nothing of which that takes too long to find out', async () => {
+  it('no object whose dependents take too long to search: it is recorded', async () => {
     const owner = await map('owner')
     for (let index = 0; index < 1000; index++) await map(`child-${index}`, controlled(owner))
     const other = await map('other')
@@ -167,14 +167,14 @@ describe('what needs no record of its own', () => {
     expect(await told()).toEqual([['other', 'user', 'Gone']])
   })
 
-  it('is what owns nothing but itself', async () => {
+  it('an object that owns only itself', async () => {
     const owner = await map('owner')
     await change('owner', { metadata: { ownerReferences: [ownedBy(owner)] } })
     await remove(owner)
     expect(await told()).toEqual([])
   })
 
-  it('is what leaves its dependents behind', async () => {
+  it('an object deleted with the policy Orphan', async () => {
     const owner = await map('owner')
     await map('child', owned(owner))
     await remove(owner, { propagationPolicy: 'Orphan' })
@@ -182,17 +182,17 @@ describe('what needs no record of its own', () => {
     expect(await told()).toEqual([])
   })
 
-  it('is what is only said to go, in a dry run', async () => {
+  it('a dry run', async () => {
     const owner = await map('owner')
     await map('child', owned(owner))
     await remove(owner, { dryRun: true })
     expect(await told()).toEqual([])
   })
 
-  it('is what goes with its namespace', async () => {
+  it('an object deleted with its namespace', async () => {
     const owner = await map('owner', { metadata: { finalizers: ['x.dev/held'] } })
     await map('child', { metadata: { ...owned(owner).metadata, finalizers: ['x.dev/held'] } })
-    // None must be written, not even one that goes at once with all the rest.
+    // No record may be written, not even one that is deleted at once with the rest.
     const written: string[] = []
     world.server.store.subscribe((events) => written.push(...events.map(({ resource }) => resource)))
     await world.client.deleteObject(namespaces, { name: 'team' })
@@ -203,7 +203,7 @@ describe('what needs no record of its own', () => {
     expect(written).not.toContain('departures.sojourn.dev')
   })
 
-  it('is an object on a server without records', async () => {
+  it('an object on a server without records', async () => {
     const owner = await map('owner')
     await map('child', owned(owner))
     const definitions = await world.client.discovery.typeOf({
@@ -216,7 +216,7 @@ describe('what needs no record of its own', () => {
     expect(await world.get({ apiVersion: 'v1', kind: 'ConfigMap', namespace: 'team', name: 'owner' })).toBeUndefined()
   })
 
-  it('is what goes in a cascade that has a record; not where there is none by that name', async () => {
+  it('an object of a cascade that has a record, if a record of that name exists', async () => {
     const owner = await map('owner')
     await map('child', owned(owner))
     await recordByDoor({ ...owner, metadata: { ...owner.metadata, name: 'root', uid: 'u0' } }, 'Gone')
@@ -230,8 +230,8 @@ describe('what needs no record of its own', () => {
   })
 })
 
-describe('a record that is there already', () => {
-  it('stands when it is the door’s, whose delete this is', async () => {
+describe('an existing record', () => {
+  it('is kept when the Door wrote it for this deletion', async () => {
     const owner = await map('owner')
     await map('child', owned(owner))
     const ref = { apiVersion: 'v1', kind: 'ConfigMap', namespace: 'team', name: 'owner' }
@@ -254,7 +254,7 @@ describe('a record that is there already', () => {
     expect([phases, await told()]).toEqual([[['owner', 'cleaner', undefined]], [['owner', 'cleaner', 'Gone']]])
   })
 
-  it.each(['Recorded', 'Leaving'])('stands in our own namespace, too, and as %s', async (phase) => {
+  it.each(['Recorded', 'Leaving'])('is kept in sojourn-system, too, in phase %s', async (phase) => {
     const owner = await map('owner')
     await map('child', owned(owner))
     await recordByDoor(owner, phase, sojournNamespace)
@@ -262,7 +262,7 @@ describe('a record that is there already', () => {
     expect([await told(), (await records(sojournNamespace)).map(({ status }) => status?.phase)]).toEqual([[], [phase]])
   })
 
-  it('stands while a root goes in the foreground', async () => {
+  it('is kept while its object is deleted in the foreground', async () => {
     const owner = await map('owner')
     await map('child', owned(owner))
     await recordByDoor(owner, 'Leaving')
@@ -274,7 +274,7 @@ describe('a record that is there already', () => {
   it.each([
     ['was given up', 'Abandoned', false],
     ['is of a state that the object has left behind', 'Recorded', true],
-  ])('is written anew where it %s, with the pages it has', async (_, phase, isChanged) => {
+  ])('is replaced if it %s, and keeps its pages', async (_, phase, isChanged) => {
     const owner = await map('owner', { data: { version: '1' } })
     await map('child', owned(owner))
     await recordByDoor(owner, phase)

@@ -71,7 +71,7 @@ describe('an opt-out', () => {
     expect(await isSpared(other)).toBe(true)
   })
 
-  it('is ended whoever made it, and one by labels is named and left', async () => {
+  it('is ended whichever user created it; one by labels is named and kept', async () => {
     const shop = thing('shared', { labels: { app: 'shared' } })
     const { apiVersion, kind } = cleanupOptOut
     const create = (name: string, spec: object) =>

@@ -72,7 +72,7 @@ const names = async () =>
     .map(({ metadata }) => metadata.name)
     .filter((name) => name !== 'kube-root-ca.crt')
 
-/** A cascade that cannot end: somebody else's finalizer keeps the dependent, and so our own what it needs. */
+/** A cascade that cannot end: a foreign finalizer keeps the dependent, and so Sojourn's finalizer keeps its dependency. */
 async function cascadeInFlight(): Promise<void> {
   await create('app', { finalizers: ['x.dev/busy'] })
   await create('database')
@@ -165,13 +165,13 @@ const eventsOf = async (name: string) =>
 const networkNames = async () => (await network()).map((each) => each.split(' ')[0])
 
 describe('sojourn drain', () => {
-  it('123: leaves no finalizer of ours, with cascades in flight, and touches nobody else’s', async () => {
+  it('123: removes every finalizer of Sojourn, with cascades in flight, and no other finalizer', async () => {
     await cascadeInFlight()
     await stop()
     await start('api')
     expect(await sojourn('drain', '--yes')).toMatchObject({ code: 0, out: expect.stringContaining('Held: 4') })
     expect(await finalizers()).toEqual(['x.dev/busy'])
-    // What was told to leave and waited for us has left; what waits for others still does.
+    // Objects whose deletion waited for Sojourn are deleted; those that wait for other finalizers still wait.
     expect(await names()).toEqual(['app', 'idle', 'quiet'])
     expect(await sojourn('drain', '--yes')).toMatchObject({
       code: 0,
@@ -179,7 +179,7 @@ describe('sojourn drain', () => {
     })
   })
 
-  it('shows what it would do, and does it only when told to', async () => {
+  it('shows what it would do, and does it only with --yes', async () => {
     await cascadeInFlight()
     await stop()
     await start('api')
@@ -202,7 +202,7 @@ describe('sojourn drain', () => {
     })
   })
 
-  it('says so when something of ours runs on and takes hold again', async () => {
+  it('reports when a running Sojourn holds objects again', async () => {
     await create('quiet')
     await create('idle')
     await bind('quiet', 'idle', 'Hold')
@@ -213,7 +213,7 @@ describe('sojourn drain', () => {
     })
   })
 
-  it('gives back Services that were taken over, when told to and not before', async () => {
+  it('releases taken-over Services, only with --yes', async () => {
     await takenOver('asleep')
     await takenOver('shop', '10.1.2.3')
     const { status: atFirst } = await client.get(services, { namespace: 'default', name: 'shop' })
@@ -256,7 +256,7 @@ describe('sojourn drain', () => {
     })
   }, 30_000)
 
-  it('gives nothing back while a Lease says that a proxy runs', async () => {
+  it('releases nothing while a Lease says that a proxy runs', async () => {
     await takenOver('shop', '10.1.2.3')
     await client.create(leases, {
       apiVersion: 'coordination.k8s.io/v1',
@@ -271,18 +271,18 @@ describe('sojourn drain', () => {
     const before = await network()
     expect(await sojourn('drain', '--yes')).toMatchObject({
       code: 1,
-      // It says what would be, not what was not done.
+      // It prints the plan, not failures.
       out: expect.stringMatching(/default\/shop +takeover +will be released/),
       err: expect.stringContaining('Sojourn is still running: sojourn-activator-1 (proxy-1)'),
     })
     expect(await network()).toEqual(before)
   })
 
-  it('says so when a proxy that holds no Lease takes a Service over again', async () => {
+  it('reports when a proxy without a Lease takes a Service over again', async () => {
     await takenOver('asleep')
     const labels = { 'app.kubernetes.io/part-of': 'sojourn' }
     const takeAgain = () => writeSlice('asleep-sojourn', 'asleep', { manager: 'sojourn', address: '10.9.0.1', labels })
-    // All is done by the time it waits to look once more.
+    // All changes are made by the time it waits for the second survey.
     const clock: Clock = {
       ...systemClock,
       after: (_, callback) => {

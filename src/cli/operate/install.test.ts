@@ -18,7 +18,7 @@ async function install(...words: readonly string[]) {
   return { code, out, err }
 }
 
-it('says which image the pods will ask for, unless somebody has named one or there are no pods', async () => {
+it('says which image the pods will use, unless --image names one or there are no pods', async () => {
   const { code, out, err } = await install()
   expect([code, err]).toEqual([0, expect.stringContaining('sojourn:latest: build it with deploy/Dockerfile')])
   expect(out).toContain('image: sojourn:latest')
@@ -26,7 +26,7 @@ it('says which image the pods will ask for, unless somebody has named one or the
   expect(await install('--crds-only')).toMatchObject({ code: 0, err: '', out: expect.not.stringContaining('image:') })
 })
 
-it('refuses a number of pods that is none, naming the flag', async () => {
+it('refuses an invalid number of pods, naming the flag', async () => {
   expect(await install('--replicas', 'many')).toMatchObject({
     code: 2,
     out: '',

@@ -14,7 +14,7 @@ import { main } from '../program.ts'
 
 const wait = { timeout: 30_000, interval: 20 }
 
-/** A `sojourn run` under way, and what it says. */
+/** A running `sojourn run`, and its output. */
 interface Running {
   readonly said: { out: string; err: string }
   readonly end: () => Promise<number>
@@ -39,7 +39,7 @@ function run(kubeconfig: string, ...flags: readonly string[]): Running {
   return { said, code, end: () => (stop.abort(new Error('SIGTERM')), code) }
 }
 
-/** Where an API server will be: whoever calls is cut off. */
+/** Reserves the port of a future API server: connections are closed at once. */
 async function holdPort(port: number): Promise<Server> {
   const server = createServer((socket: Socket) => socket.destroy())
   server.listen(port, '127.0.0.1')
@@ -81,10 +81,10 @@ describe('sojourn run', () => {
     rmSync(directory, { recursive: true, force: true })
   })
 
-  it('waits for a cluster that is not there yet, says for which and why, and is not ready meanwhile', async () => {
+  it('waits for an unreachable cluster, logs which and why, and is not ready meanwhile', async () => {
     const port = Number(new URL(up.api).port)
     await up.stop()
-    const nobody = await holdPort(port)
+    const reserved = await holdPort(port)
     const own = await freed(await holdPort(0))
     const running = run(up.kubeconfig, '--port', String(own))
     const tries = () => running.said.err.split('cluster not reachable, retrying').length - 1
@@ -99,21 +99,21 @@ describe('sojourn run', () => {
     expect(await statusOf(`https://127.0.0.1:${own}/healthz`)).toBe(200)
     expect(running.said.out).toBe('')
 
-    await freed(nobody)
+    await freed(reserved)
     await start(port)
     await vi.waitFor(() => expect(running.said.out).toContain(`sojourn running server=${up.api}`), wait)
     await vi.waitFor(async () => expect(await statusOf(`https://127.0.0.1:${own}/readyz`)).toBe(200), wait)
     expect(await running.end()).toBe(0)
   }, 90_000)
 
-  it('ends cleanly when it is asked to while it waits', async () => {
-    const nobody = await holdPort(0)
-    const { port } = nobody.address() as AddressInfo
+  it('stops cleanly while it waits', async () => {
+    const reserved = await holdPort(0)
+    const { port } = reserved.address() as AddressInfo
     const text = readFileSync(up.kubeconfig, 'utf8').replace(/127\.0\.0\.1:\d+/, `127.0.0.1:${port}`)
-    const running = run(kubeconfig('nobody', text), '--port', '0')
+    const running = run(kubeconfig('reserved', text), '--port', '0')
     await vi.waitFor(() => expect(running.said.err).toContain('cluster not reachable'), wait)
     expect(await running.end()).toBe(0)
-    await freed(nobody)
+    await freed(reserved)
   })
 
   it.each([
@@ -122,8 +122,8 @@ describe('sojourn run', () => {
       'is invalid or expired. Get a new kubeconfig',
       (text: string) => text.replace(/token: .*/, 'token: wrong'),
     ],
-    ['somebody else’s authority', 'use the kubeconfig that belongs to it', () => strangersConfig(up.api)],
-  ])('does not wait with %s', async (_, sentence, change) => {
+    ['a foreign certificate authority', 'use the kubeconfig that belongs to it', () => strangersConfig(up.api)],
+  ])('fails at once with %s', async (_, sentence, change) => {
     const { code, said } = run(kubeconfig('bad', change(readFileSync(up.kubeconfig, 'utf8'))), '--port', '0')
     expect(await code).toBe(1)
     expect(said.err).toContain(sentence)

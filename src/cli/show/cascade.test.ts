@@ -39,7 +39,7 @@ async function create(name: string, owner?: StoredObject, annotations: Record<st
 }
 
 describe('sojourn cascade', () => {
-  it('draws what would leave and stay, with reasons, in every format, and changes nothing', async () => {
+  it('draws what would be deleted and kept, with reasons, in every format, and changes nothing', async () => {
     const shop = await create('shop')
     const branch = await create('branch', shop)
     await create('leaf', branch)
@@ -71,7 +71,7 @@ describe('sojourn cascade', () => {
     )
   })
 
-  it('draws what is in a namespace below its owners, also where they stand in a circle', async () => {
+  it('draws the contents of a namespace below their owners, also in a cycle of owners', async () => {
     await client.create(namespaces, {
       apiVersion: 'v1',
       kind: 'Namespace',
@@ -87,7 +87,7 @@ describe('sojourn cascade', () => {
       const metadata = { name, namespace: 'inside', ownerReferences }
       return client.create<StoredObject>(configMaps, { apiVersion: 'v1', kind: 'ConfigMap', metadata })
     }
-    // Their names are in the order in which they are listed: dependents first.
+    // Named so that dependents are listed before their owners.
     const owner = await inside('c-owner')
     await inside('a-leaf', await inside('b-branch', owner))
     const ring = await inside('d-ring')
@@ -113,7 +113,7 @@ describe('sojourn cascade', () => {
     expect(mermaid).toContain(`  n${number('b-branch')} --> n${number('a-leaf')}\n`)
   })
 
-  it('says the level of what is too deep to be drawn', async () => {
+  it('prints the level of objects that are too deep to draw', async () => {
     let owner = await create('level-0')
     for (let level = 1; level <= 60; level++) owner = await create(`level-${level}`, owner)
     const { out } = await cascade('cm/level-0')

@@ -78,14 +78,14 @@ interface Given {
   readonly kubeconfig?: string
 }
 
-/** What the program says on a terminal of a hundred columns. */
+/** The output on a terminal of a hundred columns. */
 async function said(words: readonly string[], given: Given = {}) {
   const { colours = false, isTerminal = false, lines = 50, columns = 100, kubeconfig = up.kubeconfig } = given
   const stop = new AbortController()
   let text = ''
   const out = (part: string) => {
     text += part
-    // A command that keeps going has said all it has to say once the table is there.
+    // The output of a command with --watch is complete once the table is printed.
     if (words.includes('-w') && text.includes('OBJECT')) stop.abort(new Error('enough'))
   }
   await main([...words, '-n', 'default', '--kubeconfig', kubeconfig], {
@@ -117,7 +117,7 @@ const quiet = {
 }
 
 describe('status', () => {
-  it('is coloured where it may be, and nowhere else; colours take no room', async () => {
+  it('is coloured only where allowed; colours do not count as width', async () => {
     const plain = await said(['status'], { isTerminal: true })
     const coloured = await said(['status'], { isTerminal: true, colours: true })
     expect(plain).not.toContain('\u001B')
@@ -126,12 +126,12 @@ describe('status', () => {
     expect(coloured.replaceAll(/\u001B\[\d+m/g, '')).toBe(plain)
   })
 
-  it('does not call it a success that a pipeline has nothing to carry yet', async () => {
+  it('does not show a pipeline without a revision as a success', async () => {
     const line = (await said(['status'])).split('\n').find((each) => each.includes('pipeline/shop'))
     expect(line).toMatch(/NoRevision .*no revision is ready in dev yet$/)
   })
 
-  it('fits the screen it is watched on, and says how much does not', async () => {
+  it('fits the screen with --watch, and says how many rows do not', async () => {
     const text = await said(['status', '-w'], { isTerminal: true, lines: 10 })
     const [, screen = ''] = text.split('\u001B[H\u001B[2J')
     const lines = screen.trimEnd().split('\n')
@@ -140,7 +140,7 @@ describe('status', () => {
     expect(Math.max(...lines.map(({ length }) => length))).toBeLessThanOrEqual(100)
   })
 
-  it('says each in two lines on a narrow terminal, and nothing is wider than that', async () => {
+  it('uses two lines per item on a narrow terminal, none wider than it', async () => {
     const lines = (await said(['status'], { isTerminal: true, columns: 60 })).trimEnd().split('\n')
     expect(lines[0]).toMatch(/^OBJECT +STATE +NEXT +IN$/)
     expect(lines[1]).toMatch(/^cleaner\/preview-\d+ +/)
@@ -150,7 +150,7 @@ describe('status', () => {
     expect(few.split('\u001B[H\u001B[2J')[1]?.trimEnd().split('\n').at(-1)).toBe('… and 18 more, due later')
   })
 
-  it('says first that nothing leaves, and what ends that', async () => {
+  it('says first that nothing is deleted, and how to change that', async () => {
     await main(['departures', '--pause', '--kubeconfig', up.kubeconfig], quiet)
     const paused = await said(['status'])
     await main(['departures', '--resume', '--kubeconfig', up.kubeconfig], quiet)
@@ -160,7 +160,7 @@ describe('status', () => {
     expect(await said(['status'])).toMatch(/^OBJECT/)
   })
 
-  it('does not call it nothing when it may not be read', async () => {
+  it('names kinds that may not be read instead of showing none', async () => {
     const [, token = ''] = /token: "?([^"\n]*)/.exec(readFileSync(up.kubeconfig, 'utf8')) ?? []
     const network = networkTransport(loadKubeconfig([up.kubeconfig], { now: () => Date.now(), env: {} }))
     const client = new Client(network.transport)
@@ -180,7 +180,7 @@ describe('status', () => {
     expect(text).toMatch(/Not included, because you may not read them.*: cleaners\.cleaner\.vtex\.dev.*\.\n$/)
   })
 
-  it('goes on when the server is away for a while, and says so meanwhile', async () => {
+  it('keeps watching while the server is unreachable, and says so', async () => {
     const data = join(directory, 'away')
     const start = (port: string) =>
       startUp(readConfig({ flags: { data, port, only: 'api', durable: false }, env: {} }), silentLogger)
@@ -213,7 +213,7 @@ describe('status', () => {
     await again.stop()
   }, 60_000)
 
-  it('leaves nothing out in a pipe', async () => expect((await said(['status'])).split('preview-')).toHaveLength(21))
+  it('prints all rows in a pipe', async () => expect((await said(['status'])).split('preview-')).toHaveLength(21))
 })
 
 describe('explain, in a dry run', () => {
@@ -227,6 +227,6 @@ describe('explain, in a dry run', () => {
       'Dry run: in kubernetes it would mark ConfigMap default/report.',
     ))
 
-  it('says nothing of the kind of what it would not mark', async () =>
+  it('says nothing about objects that no policy would mark', async () =>
     expect(await said(['explain', 'cleaner/preview-1'])).not.toContain('CleanupPolicy'))
 })

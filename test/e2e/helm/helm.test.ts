@@ -50,7 +50,7 @@ await describeWith(['helm'], 'helm', () => {
     expect(await get('/apis/apps/v1/namespaces/shop/deployments/preview')).toMatchObject({ spec: { replicas: 3 } })
   })
 
-  it('shows history, values and manifest', async () => {
+  it('shows releases, history, values and status', async () => {
     expect(await session.run('list -n shop')).toMatch(/preview\s+shop\s+2\s+.*deployed\s+preview-0.1.0/)
     expect(await session.run('history preview -n shop')).toMatch(/1\s+.*superseded[^]*2\s+.*deployed/)
     expect(await session.run('get values preview -n shop')).toContain('greeting: salut')
