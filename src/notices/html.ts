@@ -25,7 +25,7 @@ export function noticeHtml(notice: Notice): string {
 ${items.map((item) => itemRow(item, notice)).join('\n')}
 <tr><td style="padding:24px 0 0;font-size:0;line-height:0">&nbsp;</td></tr>
 <tr><td style="padding:20px 24px 26px;border-top:1px solid #e5e7eb">
-<p style="margin:0;font-size:13px;line-height:1.55;color:#6b7280">Sent by Sojourn for the cleanup policy <strong>${escapeHtml(policy)}</strong>.${docsUrl ? ` <a href="${escapeHtml(safeUrl(docsUrl))}" style="color:#1d4ed8">About this policy</a>.` : ''} The links are personal: anyone who has one can keep the resource it names.</p>
+<p style="margin:0;font-size:13px;line-height:1.55;color:#6b7280">Sent by Sojourn for the cleanup policy <strong>${escapeHtml(policy)}</strong>.${docsUrl ? ` <a href="${escapeHtml(safeUrl(docsUrl))}" style="color:#1d4ed8">About this policy</a>.` : ''} Do not forward this mail: everyone who has a link can keep the resource it names.</p>
 </td></tr>
 </table>
 </td></tr></table>

@@ -62,7 +62,7 @@ describe.skipIf(missing)('an AWS account in the care of the janitor', () => {
     })
   const deregistrations = () => proxy.writes().filter((action) => action === 'DeregisterImage').length
 
-  it('C57: is marked, told of, and an image leaves through the door, once', async () => {
+  it('C57: is marked and announced, and an image is deleted through the door, once', async () => {
     await follow()
     await world.pass(minute)
     expect(await world.phases()).toEqual({ [image]: 'Notified' })
@@ -115,7 +115,7 @@ describe.skipIf(missing)('an AWS account in the care of the janitor', () => {
     expect(await world.phases()).toEqual({ [image]: 'Deleted' })
   })
 
-  it('E9: is left as it is while its listing fails', async () => {
+  it('E9: is not changed while its listing fails', async () => {
     await follow()
     await world.pass(minute)
     proxy.fault = (action) => (action === 'DescribeImages' ? { status: 403, code: 'UnauthorizedOperation' } : undefined)
@@ -124,7 +124,7 @@ describe.skipIf(missing)('an AWS account in the care of the janitor', () => {
     expect(deregistrations()).toBe(0)
   })
 
-  it('carries the word never on what is opted out', async () => {
+  it('carries the tag never while opted out', async () => {
     await follow()
     await world.pass(minute)
     await world.call('PUT', `/resources/state/aws:main:${region}:image/${image}/optOut`, {

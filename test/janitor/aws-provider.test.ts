@@ -150,7 +150,7 @@ describe.skipIf(missing)('AWS', () => {
     )
   }
 
-  it('C50: knows its locations and refuses an account that is another', async () => {
+  it('C50: lists its locations and refuses an account with another id', async () => {
     expect(provider.locations(policyOf('image'))).toEqual([`aws/main/${region}`])
     provider = providerWith({ other: { accountId: '999999999999' } })
     const wrong = policy({ targets: [{ aws: { accounts: ['other'], resourceTypes: ['image'] } }] })
@@ -197,7 +197,7 @@ describe.skipIf(missing)('AWS', () => {
     })
   })
 
-  it('C56: says of an image by which sorts it is used, of all of them', async () => {
+  it('C56: reports every type of user of an image', async () => {
     const ami = await image('popular')
     await ec2().send(new RunInstancesCommand({ ImageId: ami, MinCount: 2, MaxCount: 2 }))
     await ec2().send(
@@ -211,7 +211,7 @@ describe.skipIf(missing)('AWS', () => {
     })
   })
 
-  it('C57: takes a snapshot that only a template maps for no orphan', async () => {
+  it('C57: counts a snapshot that only a launch template maps as used', async () => {
     const { VolumeId } = await ec2().send(new CreateVolumeCommand({ AvailabilityZone: `${region}a`, Size: 1 }))
     const { SnapshotId } = await ec2().send(new CreateSnapshotCommand({ VolumeId }))
     const BlockDeviceMappings = [{ DeviceName: '/dev/sdb', Ebs: { SnapshotId } }]
@@ -222,7 +222,7 @@ describe.skipIf(missing)('AWS', () => {
     expect(snapshot).toMatchObject({ name: SnapshotId, use: { state: 'used' }, facts: { imageExists: true } })
   })
 
-  it('C56 E11: calls use unknown when an account of the region cannot be read', async () => {
+  it('C56 E11: reports unknown use when an account of the region cannot be read', async () => {
     await image('shared')
     await ec2().send(
       new CreateLaunchTemplateCommand({ LaunchTemplateName: 'lt', LaunchTemplateData: { ImageId: 'ami-1' } }),
@@ -233,7 +233,7 @@ describe.skipIf(missing)('AWS', () => {
     expect(seen?.use).toMatchObject({ state: 'unknown', because: expect.stringContaining('UnauthorizedOperation') })
   })
 
-  it('E25: does not know the use of images that are shared with strangers', async () => {
+  it('E25: reports unknown use of images shared with unknown accounts', async () => {
     const share = async (name: string, permission: { UserId?: string; Group?: 'all' }) =>
       ec2().send(
         new ModifyImageAttributeCommand({
@@ -258,7 +258,7 @@ describe.skipIf(missing)('AWS', () => {
     expect(new Set(Object.values(uses(await observe('image'))))).toEqual(new Set(['unknown']))
   })
 
-  it('E25: leaves what a backup plan keeps to that plan', async () => {
+  it('E25: excludes what a backup plan manages', async () => {
     const { VolumeId } = await ec2().send(new CreateVolumeCommand({ AvailabilityZone: `${region}a`, Size: 1 }))
     const TagSpecifications = [{ ResourceType: 'snapshot' as const, Tags: [{ Key: 'plan', Value: 'policy-1' }] }]
     await ec2().send(new CreateSnapshotCommand({ VolumeId, TagSpecifications }))
@@ -282,7 +282,7 @@ describe.skipIf(missing)('AWS', () => {
     },
   )
 
-  it('E7: takes a tag that came after the look for a change', async () => {
+  it('E7: detects a tag added after the inventory as a change', async () => {
     await furnish()
     const [balancer] = await observe('loadBalancerV2')
     if (!balancer) throw new Error('there is none')
@@ -305,14 +305,14 @@ describe.skipIf(missing)('AWS', () => {
     expect(await subject.remove(removal)).toBe('changed')
   })
 
-  it('assumes the role of another account and looks there too', async () => {
+  it('assumes the role of another account and lists it, too', async () => {
     provider = providerWith({ other: { roleArn: 'arn:aws:iam::222222222222:role/janitor', accountId: '222222222222' } })
     await image('main-image')
     await observe('image')
     expect(proxy.calls.map(({ action }) => action)).toContain('AssumeRole')
   })
 
-  it('C57: sees snapshots that images map, and lets no other go while it cannot see images', async () => {
+  it('C57: sees snapshots that images map, and keeps all others while it cannot list images', async () => {
     const { VolumeId } = await ec2().send(new CreateVolumeCommand({ AvailabilityZone: `${region}a`, Size: 1 }))
     const { SnapshotId } = await ec2().send(new CreateSnapshotCommand({ VolumeId }))
     const ami = await image('base')
@@ -394,7 +394,7 @@ describe.skipIf(missing)('AWS', () => {
     expect(busy).toMatchObject({ group: 'busy', facts: { isDisabled: false, loadBalancers: [] } })
   })
 
-  it('E25: tells balancers with something behind them from those without', async () => {
+  it('E25: tells load balancers with targets from those without', async () => {
     const elb = new ElasticLoadBalancingClient(config())
     const elbV2 = new ElasticLoadBalancingV2Client(config())
     const Listeners = [{ Protocol: 'HTTP', LoadBalancerPort: 80, InstancePort: 80 }]
@@ -508,7 +508,7 @@ describe.skipIf(missing)('AWS', () => {
   })
 
   describe('listings', () => {
-    it('E9: are refused when a page is cut without a token', async () => {
+    it('E9: are refused when a page is truncated without a token', async () => {
       for (let index = 0; index < 201; index++)
         await ec2().send(new CreateLaunchTemplateCommand({ LaunchTemplateName: `lt-${index}`, LaunchTemplateData: {} }))
       await expect(observe('launchTemplate')).rejects.toThrow('the listing was cut')
@@ -555,7 +555,7 @@ describe.skipIf(missing)('AWS', () => {
     })
   })
 
-  it('hands the door one resource: gone once, never twice, never another', async () => {
+  it('gives the door one resource: deleted once, never twice, never another', async () => {
     const id = await image('one')
     const ref = {
       provider: 'aws',
@@ -576,7 +576,7 @@ describe.skipIf(missing)('AWS', () => {
     expect(proxy.writes()).toEqual(['DeregisterImage'])
   })
 
-  it('C57: deletes one of each type, with one call, and sees that it is gone', async () => {
+  it('C57: deletes one of each type with one call, and sees that it is absent', async () => {
     await furnish()
     const expected = {
       snapshot: 'DeleteSnapshot',
@@ -602,7 +602,7 @@ describe.skipIf(missing)('AWS', () => {
     }
   })
 
-  it('mirrors an opt-out as a tag and takes it back', async () => {
+  it('mirrors an opt-out as a tag and removes it', async () => {
     const id = await image('one')
     const ref = {
       provider: 'aws',

@@ -48,7 +48,7 @@ function plain(text: string): string {
 }
 
 describe('mails', () => {
-  it('C25 C26: tell each owner once of everything, in as many mails as it takes', async () => {
+  it('C25 C26: notify each owner once of all resources, in as many mails as needed', async () => {
     await owned(['a1', 'a2', 'a3'], 'ann@example.org')
     await owned(['b1'], 'bob@example.org')
     await world.pass(2 * hour)
@@ -67,7 +67,7 @@ describe('mails', () => {
     expect(Object.values(await world.phases())).toEqual(Array(4).fill('Notified'))
   })
 
-  it('C28 E2: that fail hold everything, are tried again, and the time starts when one arrives', async () => {
+  it('C28 E2: that fail hold the deletion, are retried, and the retention starts when one arrives', async () => {
     mail.refuse = () => ({ code: 451, message: 'later' })
     await owned(['one'], 'ann@example.org')
     await world.pass(2 * hour)
@@ -88,7 +88,7 @@ describe('mails', () => {
     expect(await world.exists('one')).toBe(false)
   })
 
-  it('C26: tell two owners of three marks in two mails', async () => {
+  it('C26: notify two owners of three marks in two mails', async () => {
     await owned(['a1', 'a2'], 'ann@example.org')
     await owned(['b1'], 'bob@example.org')
     await world.pass(2 * hour)
@@ -98,7 +98,7 @@ describe('mails', () => {
     expect(Object.values(await world.phases())).toEqual(['Notified', 'Notified', 'Notified'])
   })
 
-  it('C27: say nothing of what was opted out while they waited', async () => {
+  it('C27: omit resources that were opted out in the meantime', async () => {
     mail.refuse = () => ({ code: 451, message: 'later' })
     await owned(['one'], 'ann@example.org')
     await world.configMap('two', { annotations: { owner: 'ann@example.org' }, labels: { needed: 'yes' } })
@@ -126,7 +126,7 @@ describe('mails', () => {
     ])
   })
 
-  it('E2: count as told when one of two recipients takes it', async () => {
+  it('E2: are confirmed when one of two recipients accepts', async () => {
     mail.refuse = (address) => (address.startsWith('bob') ? { code: 550, message: 'no such user' } : undefined)
     await owned(['one'], 'ann@example.org, bob@example.org')
     await world.pass(2 * hour)
@@ -216,7 +216,7 @@ describe('mails', () => {
     expect((await world.candidates())[0]?.status?.projectedDeletionTime).toBe(date)
   })
 
-  it('remind as often as asked for, each time anew, and try again later and later', async () => {
+  it('remind as often as configured, and are retried with growing backoff', async () => {
     await owned(['one'], 'ann@example.org')
     await world.pass(2 * hour)
     await world.policy({
@@ -278,7 +278,7 @@ describe('webhooks', () => {
     expect(post?.headers['x-sojourn-signature']).toBe(`sha256=${signature}`)
   })
 
-  it('are tried again when the receiver says so', async () => {
+  it('are retried when the receiver asks for it', async () => {
     web.answer = () => ({ status: 429, headers: { 'retry-after': '1800' } })
     await owned(['one'], 'ann@example.org')
     await world.pass(2 * hour)
@@ -310,7 +310,7 @@ describe('Slack', () => {
     expect(body).not.toContain('<!channel>')
   })
 
-  it.each([400, 404, 500])('that answers %i has not been told', async (status) => {
+  it.each([400, 404, 500])('that answers %i confirms nothing', async (status) => {
     web.answer = () => ({ status, body: 'no_service' })
     await world.configMap('one')
     await world.pass(2 * hour)
@@ -320,8 +320,8 @@ describe('Slack', () => {
   })
 })
 
-describe('a notice that was sent and could not be noted', () => {
-  it('E3: is sent again as the same one, and nothing leaves before either date', async () => {
+describe('a notice that was sent but could not be recorded', () => {
+  it('E3: is sent again with the same id, and nothing is deleted before either date', async () => {
     let failures = 1
     const through =
       (transport: Transport): Transport =>

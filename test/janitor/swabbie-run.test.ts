@@ -209,7 +209,7 @@ accounts: [{name: test, regions: [${region}], secret: aws, endpoint: "${proxy.ur
     await expect.poll(phases, { timeout: 30_000 }).toMatchObject({ kept: 'OptedOut', gone: 'Deleted' })
   })
 
-  it('refuses a swabbie.yml whose exclusions would be lost', async () => {
+  it('refuses a swabbie.yml with invalid exclusions', async () => {
     const file = join(folder.path, 'bad.yml')
     writeFileSync(
       file,

@@ -19,7 +19,7 @@ import { startWebSink, type WebSink } from './sinks.ts'
 const kills = Number(process.env['SOJOURN_KILLS'] ?? 50)
 const things = kills * 3
 
-describe('two janitors of which one is always being killed', () => {
+describe('two janitors, one of which is killed again and again', () => {
   let server: TestServer
   let client: Client
   let web: WebSink
@@ -75,7 +75,7 @@ describe('two janitors of which one is always being killed', () => {
     processes.set(name, child)
   }
 
-  it(`E16: lets each resource leave once, told of, and never before the date that was printed (${kills} kills)`, async () => {
+  it(`E16: delete each resource once, after its notice, and never before the announced date (${kills} kills)`, async () => {
     const random = seededRandom(7)
     const leftAt = new Map<string, number>()
     const watching = new AbortController()

@@ -68,7 +68,7 @@ describe('promotions', () => {
     expect(said).toMatch(/sojourn_promoter_forge_budget_left\{host="127\.0\.0\.1:\d+"\} [1-5]\d\n/)
   })
 
-  it('C57: by notification emit one Event with the exact words', async () => {
+  it('C57: by notification emit one Event with the exact message', async () => {
     await on.home.release('dev', '1.1.0')
     await on.home.release('prod', '1.0.0')
     await on.test.pipeline('app', specOf())
@@ -94,7 +94,7 @@ describe('promotions', () => {
     expect(await repository.git('rev-list', '--count', 'main')).toBe('2')
   })
 
-  it('take their pull request back when the pipeline is deleted', async () => {
+  it('close their pull request when the pipeline is deleted', async () => {
     const { spec, repository, pulls } = await withRepository(on)
     await on.home.release('dev', '1.1.0')
     await on.home.release('prod', '1.0.0')
@@ -111,7 +111,7 @@ describe('promotions', () => {
     expect(await repository.branches()).toEqual(['main'])
   })
 
-  it('are held by the freeze and go on with the thaw', async () => {
+  it('wait during a freeze and continue when it ends', async () => {
     await on.home.namespace('sojourn-system')
     await on.home.client.create(configMaps, {
       apiVersion: 'v1',
@@ -129,7 +129,7 @@ describe('promotions', () => {
     await on.test.until('app', (pipeline) => phase(pipeline, 'prod') === 'RollingOut')
   })
 
-  it('of a dry run ask no on.forge, emit no Event and say what would be done', async () => {
+  it('of a dry run call no forge, emit no Event and report what would be done', async () => {
     await on.test.stop()
     on.test = new TestPromoter(on.home, { leaf: on.leaf }, { dryRun: true })
     const { spec } = await withRepository(on)

@@ -108,7 +108,7 @@ describe('a mark', () => {
     expect([await exists('held'), await exists('later')]).toEqual([true, false])
   })
 
-  it('E24: stays on its way until the resource is gone, finalizers and all', async () => {
+  it('E24: stays Deleting until the resource and its finalizers are gone', async () => {
     world = await startJanitorWorld()
     await world.configMap('stuck', { finalizers: ['example.org/wait'] })
     await world.pass(2 * hour)
@@ -125,7 +125,7 @@ describe('a mark', () => {
     expect(await world.phases()).toEqual({ stuck: 'Deleted' })
   })
 
-  it('E21: goes with its policy, and is never carried out after that', async () => {
+  it('E21: is deleted with its policy, and never carried out after that', async () => {
     const { client, exists, candidates } = await start(['one'])
     await client.deleteObject(cleanupPolicy.type, { name: 'tidy' })
     await passed(7 * hour)
@@ -133,7 +133,7 @@ describe('a mark', () => {
     expect(await exists('one')).toBe(true)
   })
 
-  it('of two policies is two marks, each with its own notice', async () => {
+  it('exists once per policy, each with its own notice', async () => {
     const { policy, candidates, exists } = await start(['one'], { retention: { duration: '30d' } })
     await policy({ retention: { duration: '3h' } }, 'other')
     await passed(hour)
@@ -148,7 +148,7 @@ describe('a mark', () => {
 })
 
 describe('caps', () => {
-  it('E17: let so many be marked and leave in each cycle', async () => {
+  it('E17: limit marks and deletions in each cycle', async () => {
     const names = Array.from({ length: 7 }, (_, index) => `c${index}`)
     const { phases } = await start(names, {
       limits: { maxMarks: 3, maxDeletes: 2, maxDeletePercent: 100 },
@@ -187,7 +187,7 @@ describe('caps', () => {
     expect(await gone()).toBe(4)
   })
 
-  it('E9: are not alarmed by what has left on their own account', async () => {
+  it('E9: do not count the policy’s own deletions as a drop', async () => {
     const old = Array.from({ length: 12 }, (_, index) => `old${index}`)
     const { configMap, exists, phases, readPolicy } = await start(old, { retention: { duration: '1h' } })
     for (const name of ['young', 'younger']) await configMap(name)
@@ -215,7 +215,7 @@ describe('caps', () => {
 })
 
 describe('a policy', () => {
-  it('E14: with a problem says which field it is, and does nothing at all', async () => {
+  it('E14: with a problem names the field, and does nothing', async () => {
     const { readPolicy, candidates } = await start(['one'], {
       exclusions: [{ type: 'Literal', attributes: [{ key: 'name', value: ['pattern:('] }] }],
     })
@@ -249,7 +249,7 @@ describe('a policy', () => {
       },
       'spec.targets[0].kubernetes.labelSelector: ',
     ],
-  ])('E14: waits for %s that is not there', async (_, spec, message) => {
+  ])('E14: waits for %s that does not exist', async (_, spec, message) => {
     const { readPolicy, candidates } = await start(['one'], spec)
     expect((await readPolicy()).status?.conditions).toMatchObject([
       { type: 'Ready', status: 'False', message: expect.stringContaining(message) },
@@ -275,9 +275,9 @@ describe('a policy', () => {
   })
 
   it.each([
-    ['a zone', { timeZone: 'Mars/Olympus' }, 'spec.timeZone: "Mars/Olympus" is not a time zone'],
-    ['a schedule', { skip: [{ from: '2026-02-01', to: '2026-01-01' }] }, 'spec.skip[0]: ends'],
-  ])('E14: does nothing at all with %s that makes no sense', async (_, wrong, message) => {
+    ['time zone', { timeZone: 'Mars/Olympus' }, 'spec.timeZone: "Mars/Olympus" is not a time zone'],
+    ['schedule', { skip: [{ from: '2026-02-01', to: '2026-01-01' }] }, 'spec.skip[0]: ends'],
+  ])('E14: does nothing with an invalid %s', async (_, wrong, message) => {
     world = await startJanitorWorld()
     await world.create({
       apiVersion: 'sojourn.dev/v1alpha1',
@@ -321,7 +321,7 @@ describe('a policy', () => {
     expect(await world.exists('one')).toBe(false)
   })
 
-  it('E29: never touches what Sojourn and the cluster are made of', async () => {
+  it('E29: never deletes parts of Sojourn or of the cluster', async () => {
     const kinds = [
       { kind: 'ConfigMap' },
       { kind: 'Secret' },
@@ -345,7 +345,7 @@ describe('a policy', () => {
     expect(marked).toContain('Namespace /team')
   })
 
-  it('leaves what belongs to an owner to its owner', async () => {
+  it('does not mark objects that have an owner reference', async () => {
     world = await startJanitorWorld()
     const owner = await world.configMap('owner')
     await world.configMap('owned', {

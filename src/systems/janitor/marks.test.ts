@@ -59,7 +59,7 @@ async function annotate(name: string, annotations: Record<string, string | null>
 }
 
 describe('marking', () => {
-  it('C1: stores a mark and tells of it once', async () => {
+  it('C1: stores a mark and notifies once', async () => {
     await start(['one'])
     await world.policy({})
     await world.pass(minute)
@@ -85,7 +85,7 @@ describe('marking', () => {
     expect(await told('CleanupMarked')).toEqual(['CleanupMarked team/one', 'CleanupMarked team/two'])
   })
 
-  it('C3: lifts the mark of what complies again, tells of that once, and marks nothing', async () => {
+  it('C3: lifts the mark of what complies again, reports that once, and marks nothing', async () => {
     await start(['one', 'two'])
     for (const name of ['one', 'two']) await annotate(name, { idle: 'yes' })
     await world.policy({ rules: markedWhen({ 'tags.idle': 'yes' }) })
@@ -97,7 +97,7 @@ describe('marking', () => {
     expect(await told('CleanupMarked')).toHaveLength(2)
   })
 
-  it('C4: lifts the mark of what is excluded by now, at once', async () => {
+  it('C4: lifts the mark of a newly excluded resource at once', async () => {
     await start(['one'])
     await world.policy({})
     await world.pass(minute)
@@ -122,7 +122,7 @@ describe('marking', () => {
     expect(await told('CleanupMarked')).toEqual(['CleanupMarked team/other'])
   })
 
-  it('E21: judges marks anew when the policy is edited', async () => {
+  it('E21: judges marks again when the policy is edited', async () => {
     await start(['one', 'two'])
     await world.policy({})
     await world.pass(minute)
@@ -137,7 +137,7 @@ describe('marking', () => {
 })
 
 describe('notices', () => {
-  it('C13: are none where no channel is named, and the mark says so', async () => {
+  it('C13: are not sent without a channel, and the mark records that', async () => {
     await start(['one'])
     await world.policy({ notification: {} })
     await world.pass(minute)
@@ -180,7 +180,7 @@ describe('notices', () => {
 })
 
 describe('deleting', () => {
-  it('C7: lets two that are due leave by the door, and follows each until it is gone', async () => {
+  it('C7: deletes two due resources through the door, and watches each until it is absent', async () => {
     await start(['one', 'two'])
     await world.policy({})
     await world.pass(7 * hour)
@@ -193,7 +193,7 @@ describe('deleting', () => {
     expect([await world.exists('one'), await world.exists('two')]).toEqual([false, false])
   })
 
-  it('E4: judges again what changed in the very moment of its deletion', async () => {
+  it('E4: judges a resource again that changed during its deletion', async () => {
     let changes = 1
     await start(['one'], {
       through: (transport) => async (request) => {
@@ -209,7 +209,7 @@ describe('deleting', () => {
     expect(await world.phases()).toEqual({ one: 'Unmarked' })
   })
 
-  it('E24: tries again soon after a slip, and ever later where that does not help', async () => {
+  it('E24: retries soon after a failure, with growing backoff', async () => {
     let faults = 3
     await start(['one'], {
       through: failing(
@@ -225,7 +225,7 @@ describe('deleting', () => {
     expect(await world.phases()).toEqual({ one: 'Deleted' })
   })
 
-  it('E7: asks for opt-outs right before each deletion', async () => {
+  it('E7: reads opt-outs right before each deletion', async () => {
     let wishes = 1
     await start(['one', 'two'], {
       through: (transport) => async (request) => {
@@ -246,7 +246,7 @@ describe('deleting', () => {
     expect(await world.phases()).toEqual({ one: 'OptedOut', two: 'OptedOut' })
   })
 
-  it('E7: hears who asked to keep something before the deletion began, though its cache lags behind', async () => {
+  it('E7: honours an opt-out from before the deletion, even if its cache is stale', async () => {
     let asked = false
     await start(['one'], {
       through: (transport) => async (request) => {

@@ -24,7 +24,7 @@ beforeEach(async () => {
 afterEach(() => world[Symbol.asyncDispose]())
 
 describe('the queue', () => {
-  it('C15: is empty without a policy that works, and then nothing is done', async () => {
+  it('C15: is empty without a valid policy', async () => {
     await world.pass(hour)
     expect(writes).toEqual([])
     await world.policy({ suspend: true })
@@ -35,7 +35,7 @@ describe('the queue', () => {
     expect(await world.candidates()).toEqual([])
   })
 
-  it('C16: gives each policy its own work, all three actions of it', async () => {
+  it('C16: has all three actions of each policy', async () => {
     await world.create({ apiVersion: 'v1', kind: 'Secret', metadata: { name: 'two', namespace: 'team' } })
     await world.policy({})
     await world.policy(
@@ -69,7 +69,7 @@ describe('the queue', () => {
 })
 
 describe('the lease of a policy and location', () => {
-  it('E16: is held by one at a time, and by another when that one is done', async () => {
+  it('E16: has one holder at a time, and passes on when that one is done', async () => {
     const ports = { client: world.client, clock: world.clock, log: world.ports.log }
     const [one, two] = ['one', 'two'].map((identity) => new PolicyLeases({ identity }, ports))
     const inner = await one?.hold({ policy: 'tidy', location: 'kubernetes' }, signal, () =>
@@ -84,7 +84,7 @@ describe('the lease of a policy and location', () => {
     })
   })
 
-  it('E8: does not help a worker who comes late: what was decided on an older mark is refused', async () => {
+  it('E8: does not cover a late worker: a write decided on an older mark is refused', async () => {
     await world.policy({ actions: ['Mark'] })
     await world.pass(minute)
     const [stale] = await world.candidates()

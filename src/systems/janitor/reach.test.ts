@@ -30,7 +30,7 @@ describe('another cluster', () => {
     kubernetes: { clusters: ['team.remote'], resources: [{ kind: 'ConfigMap' }], namespaces: { include: ['far'] } },
   }
 
-  it('is looked after like our own, and leaves ours alone', async () => {
+  it('is cleaned up like the local one, which is not changed', async () => {
     const remoteClock = new VirtualClock(Date.parse('2026-01-05T08:00:00Z'))
     await using remote = await startTestServer({ clock: remoteClock })
     const far = new Client(remote.transport)
@@ -103,7 +103,7 @@ describe('a lease that was lost', () => {
 })
 
 describe('Swabbie’s testing paths', () => {
-  it('are not there unless asked for', async () => {
+  it('do not exist unless enabled', async () => {
     const here = await start()
     await expect(here.call('PUT', '/testing/resources/state/kubernetes:home:team:configmap/one/mark')).rejects.toThrow(
       'no route',
@@ -129,13 +129,13 @@ swabbie:
   providers:
     - {name: aws, locations: [us-east-1], accounts: [main], resourceTypes: [{name: snapshot, enabled: true, enabledRules: [{rules: [{name: OrphanedSnapshotRule}]}]}]}
 `
-  it('is put into the cluster whole, and again without harm', async () => {
+  it('is applied completely, and can be applied again', async () => {
     const here = await start()
     for (let times = 0; times < 2; times++) await applySwabbie(here.client, importSwabbie(text))
     expect((await here.readPolicy('swabbie-aws-snapshot')).spec).toMatchObject({ dryRun: true, scheduleRef: 'swabbie' })
   })
 
-  it('with a problem is not used at all', async () => {
+  it('with a problem is not applied at all', async () => {
     const here = await start()
     await expect(
       applySwabbie(here.client, importSwabbie(text.replace('OrphanedSnapshotRule', 'NoSuchRule'))),

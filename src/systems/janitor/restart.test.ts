@@ -77,7 +77,7 @@ function mortal(
   }
 }
 
-describe('a janitor that dies after any of its writes', () => {
+describe('a janitor that crashes after any of its writes', () => {
   it.each(Array.from({ length: 24 }, (_, index) => index + 1))(
     'E15: is replaced by one that comes to the same end: %i',
     async (lives) => {
@@ -103,7 +103,7 @@ describe('a janitor that dies after any of its writes', () => {
     },
   )
 
-  it.each([1, 2, 3, 4, 5, 6])('E16: leaves its work to another for 25 s at most: %i', async (lives) => {
+  it.each([1, 2, 3, 4, 5, 6])('E16: is succeeded by another within 25 s: %i', async (lives) => {
     await using world = await startWorld()
     await prepare(world)
     const { transport, isDead } = mortal(world.server.transport, lives)

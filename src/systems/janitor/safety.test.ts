@@ -70,7 +70,7 @@ describe('a dry run', () => {
     expect(await target.exists('one')).toBe(true)
   })
 
-  it('E18: says the same at every look: that it names something in its status is no use of that', async () => {
+  it('E18: reports the same in every cycle: its own status does not count as use', async () => {
     const rules = [{ rules: [{ name: 'Unused' }] }]
     const target = await start({}, { dryRun: true, interval: '10m', rules })
     const looks = []
@@ -81,7 +81,7 @@ describe('a dry run', () => {
     expect(looks).toEqual(Array.from({ length: 6 }, () => ['ConfigMap team/one']))
   })
 
-  it('E18: says what it would mark, and starts the time from zero when it ends', async () => {
+  it('E18: reports what it would mark, and the retention starts when it ends', async () => {
     const target = await start({}, { dryRun: true })
     expect((await target.readPolicy()).status?.locations?.kubernetes?.wouldMark).toEqual(['ConfigMap team/one'])
     await target.pass(7 * hour)
@@ -150,7 +150,7 @@ describe('a listing that may not be complete', () => {
     expect(await target.exists('one')).toBe(false)
   })
 
-  it('E11: of those who may use something leaves that alone, and only that', async () => {
+  it('E11: of possible users keeps what they may use, and only that', async () => {
     const { state, through } = wire()
     state.fault = (request) => (isListOf('pods')(request) ? refusal() : undefined)
     const target = await start(
@@ -204,7 +204,7 @@ describe('use', () => {
     expect(await target.exists('one')).toBe(true)
   })
 
-  it('is remembered: what was used lately may stay', async () => {
+  it('is recorded: recently used resources are kept', async () => {
     const spec = {
       unusedFor: '4h',
       rules: [{ rules: [{ name: 'Unused' }] }],
@@ -229,7 +229,7 @@ describe('use', () => {
 })
 
 describe('a clock that has gone astray', () => {
-  it('E12: deletes nothing until it agrees with the server’s again', async () => {
+  it('E12: deletes nothing until it agrees with the server’s clock again', async () => {
     const { state, through } = wire()
     const target = await start({ through })
     const server = (at: number): ApiResponse => ({
@@ -258,7 +258,7 @@ describe('an opt-out', () => {
     return `${url.pathname}${url.search}`
   }
 
-  it('E19: needs the button: looking at the page changes nothing', async () => {
+  it('E19: needs the button: opening the page changes nothing', async () => {
     const target = await start({})
     const path = await link(target)
     const shown = await target.call('GET', path)
@@ -283,7 +283,7 @@ describe('an opt-out', () => {
     expect(await target.exists('one')).toBe(true)
   })
 
-  it('E19: does not take a link that was altered, is of another, or is too old', async () => {
+  it('E19: refuses a link that was altered, belongs to another resource, or is too old', async () => {
     const target = await start({})
     const path = await link(target)
     const altered = [
@@ -303,7 +303,7 @@ describe('an opt-out', () => {
     expect((await target.client.list(cleanupOptOut.type)).items).toEqual([])
   })
 
-  it('E19: comes too late for what has left', async () => {
+  it('E19: comes too late for a deleted resource', async () => {
     const target = await start({})
     const path = await link(target)
     await target.pass(7 * hour)
@@ -312,7 +312,7 @@ describe('an opt-out', () => {
     expect((await target.call('POST', path)).status).toBe(410)
   })
 
-  it('E19: is refused by the link of a resource that was made anew', async () => {
+  it('E19: is refused by the link of a resource that was created again', async () => {
     const target = await start({}, { interval: '12h', retention: { duration: '60d' } })
     const path = await link(target)
     await target.client.deleteObject(configMaps, { namespace: 'team', name: 'one' })
@@ -330,7 +330,7 @@ describe('an opt-out', () => {
     expect([status, body]).toEqual([403, expect.stringContaining('This link has expired')])
   })
 
-  it('is revocable: opted in again, it is marked and announced anew', async () => {
+  it('is revocable: the resource is marked and announced again', async () => {
     const target = await start({})
     const path = '/resources/state/kubernetes:home:team:configmap/one/optOut'
     expect(await target.call('PUT', path, { user: { name: 'ann', groups: [] } })).toMatchObject({
@@ -350,7 +350,7 @@ describe('an opt-out', () => {
 })
 
 describe('Swabbie’s paths', () => {
-  it('E6: keep the resource that is there, not one of that name that has left', async () => {
+  it('E6: keep the existing resource, not a deleted one with the same name', async () => {
     const target = await start({})
     await target.pass(8 * hour)
     expect(await target.exists('one')).toBe(false)
@@ -389,7 +389,7 @@ describe('Swabbie’s paths', () => {
     })
   })
 
-  it('bring a date forward only with a new notice, and bring back what has left', async () => {
+  it('bring a date forward only with a new notice, and restore deleted resources', async () => {
     const target = await start({})
     const namespace = 'kubernetes:home:team:configmap'
     await target.call('PUT', `/admin/resources/recalculate/${namespace}?retentionSeconds=3600&numResources=1`)

@@ -33,7 +33,7 @@ const read = async (path: string) => (await world.call('GET', `/resources/${path
 const names = (found: unknown) => (found as readonly { name: string }[]).map(({ name }) => name).toSorted()
 
 describe('Swabbie’s paths', () => {
-  it('list marks short, whole, by name, by namespace and one by one', async () => {
+  it('list marks in short and full form, by name, by namespace and one by one', async () => {
     await start(['one', 'two'])
     expect(await read('marked')).toEqual(
       expect.arrayContaining([
@@ -102,7 +102,7 @@ describe('Swabbie’s paths', () => {
     expect(await read('rules')).toEqual(rules)
   })
 
-  it('C53: tell the story of each resource', async () => {
+  it('C53: return the history of each resource', async () => {
     await start(['left', 'kept', 'spared'])
     await world.call('PUT', `/resources/state/${namespace}/kept/optOut`)
     await world.client.patch(
@@ -134,7 +134,7 @@ describe('Swabbie’s paths', () => {
     expect(names(await read('deleted'))).toEqual(['kept', 'left', 'spared'])
   })
 
-  it('C58: count, and tell what is due from all', async () => {
+  it('C58: count marks, and list those that are due', async () => {
     world = await startJanitorWorld()
     for (let index = 0; index < 200; index++) await world.configMap(`thing-${index}`)
     await world.pass(2 * hour)
@@ -153,7 +153,7 @@ describe('Swabbie’s paths', () => {
     expect(await read('numMarked')).toBe(199)
   })
 
-  it('C58: forget what ended long ago', async () => {
+  it('C58: drop marks that ended long ago', async () => {
     await start(['one'], { interval: '12h' })
     await world.pass(29 * day)
     expect(await world.phases()).toEqual({ one: 'Deleted' })
@@ -161,7 +161,7 @@ describe('Swabbie’s paths', () => {
     expect(await world.candidates()).toEqual([])
   })
 
-  it('show who is still to be told, and try again at once when asked', async () => {
+  it('list marks without a notice, and retry notices on request', async () => {
     await using mail = await startMailSink()
     mail.refuse = () => ({ code: 451, message: 'later' })
     world = await startJanitorWorld()
@@ -198,7 +198,7 @@ describe('Swabbie’s paths', () => {
       expect((await world.call(method, path)).status, `${method} ${path}`).toBe(409)
   })
 
-  it('E18: leave the marks of a policy alone that has become a dry run', async () => {
+  it('E18: do not change the marks of a policy that has become a dry run', async () => {
     await start(['one'], {}, { janitor: { testing: { resourceIds: ['one'] } } })
     await world.client.patch(cleanupPolicy.type, { name: 'tidy' }, { type: 'merge', body: { spec: { dryRun: true } } })
     await world.pass(minute)

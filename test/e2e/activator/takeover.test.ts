@@ -263,7 +263,7 @@ describe('Services taken over by the same three proxies', () => {
     expect(load.calls).toBeGreaterThan(5)
   }, 120_000)
 
-  it.concurrent('says so when someone puts the selector back, stays awake, and takes it again later', async ({
+  it.concurrent('reports a selector that a tool restored, stays awake, and takes over again later', async ({
     expect,
   }) => {
     const annotations = { 'sojourn.dev/takeover': 'true', 'proxless/ttl-seconds': '1', 'sojourn.dev/sleep': 'true' }

@@ -206,7 +206,7 @@ describe('deletions', () => {
     expect(decideDelete(verdict, mark(given), { mode, now })).toEqual(expected),
   )
 
-  it('never deletes unannounced, early, held, doubtful or protected things', () => {
+  it('never deletes unannounced, early, held, undecided or protected resources', () => {
     const times = fc.option(fc.integer({ min: now - 30 * day, max: now + 30 * day }), { nil: undefined })
     const marks = fc.record({
       phase: fc.constantFrom('Marked', 'Notified', 'Due', 'Deleting', 'Deleted', 'Failed', 'OptedOut', 'Unmarked'),

@@ -21,7 +21,7 @@ describe('caps', () => {
     mark: undefined,
   })
 
-  it('E17: marks so many a cycle, the oldest first', () => {
+  it('E17: limits marks per cycle, the oldest resources first', () => {
     const plan = planCycle({ ...facts, judged: times(1000, unmarked), policy: policy({ limits: { maxMarks: 10 } }) })
     expect(plan.steps.map(({ judged }) => judged.resource?.name)).toEqual(times(10, (index) => `r${999 - index}`))
     expect(plan.counts).toMatchObject({ visited: 1000, violating: 1000, deferred: 990 })
@@ -73,7 +73,7 @@ describe('caps', () => {
     expect(circuit?.slice(0, 9)).toBe(expected)
   })
 
-  it('honours opt-outs even then', () => {
+  it('honours opt-outs while the circuit is open', () => {
     const spared: Judged<number> = {
       resource: resource(),
       verdict: { is: 'excluded', because: 'opted-out' },
@@ -93,13 +93,13 @@ describe('caps', () => {
     [10, 25, 2, 1],
     [10, 0, 50, 0],
     [0, 50, 50, 0],
-  ])('E17: lets %i and %i %% of %i leave: %i', (maxDeletes, maxDeletePercent, visited, expected) =>
+  ])('E17: with maxDeletes %i and %i %% of %i deletes %i', (maxDeletes, maxDeletePercent, visited, expected) =>
     expect(deleteAllowance(policy({ limits: { maxDeletes, maxDeletePercent } }), visited)).toBe(expected),
   )
 })
 
 describe('batches', () => {
-  it('C8: never mix groups and are spread over the time', () => {
+  it('C8: hold one group each and are spread over the time', () => {
     const items = [{ group: 'app' }, { group: 'app' }, { group: undefined }, { group: 'package' }, { group: 'package' }]
     const batches = partition(items, { batchSize: 2, spreadMs: 3_600_000 })
     expect(batches.map(({ items: { length }, offsetMs }) => [length, offsetMs])).toEqual([
@@ -109,11 +109,11 @@ describe('batches', () => {
     ])
     for (const batch of batches) expect(new Set(batch.items.map(({ group }) => group)).size).toBe(1)
   })
-  it('C9: keep two packages of one owner apart', () =>
+  it('C9: separate two packages of one owner', () =>
     expect(
       partition([{ group: 'a' }, { group: 'b' }], { batchSize: 5, spreadMs: 0 }).map(({ items }) => items.length),
     ).toEqual([1, 1]))
-  it('are no bigger than told', () =>
+  it('respect batchSize', () =>
     expect(
       partition(
         times(7, () => ({ group: 'a' })),
@@ -140,12 +140,12 @@ describe('the time to work', () => {
     expect(isOpen(monday, '2026-03-02T15:59:59Z')).toBe(true)
     expect(isOpen(monday, '2026-03-02T16:00:00Z')).toBe(false)
   })
-  it('C23: is told by the clocks of its zone', () => {
+  it('C23: is local to its time zone', () => {
     const office: WorkScheduleSpec = { timeZone: 'America/Los_Angeles', windows: [{ days: ['Tuesday'], ...hours }] }
     expect(isOpen(office, '2026-07-07T17:00:00Z')).toBe(true)
     expect(isOpen(office, '2026-07-07T15:00:00Z')).toBe(false)
   })
-  it('E12: counts the hour that autumn repeats once, and passes over the one that spring skips', () => {
+  it('E12: counts the hour repeated in autumn once, and skips the missing hour in spring', () => {
     const early: WorkScheduleSpec = {
       timeZone: 'Europe/Berlin',
       windows: [{ days: ['Sunday'], start: '02:30', end: '03:30' }],
@@ -169,7 +169,7 @@ describe('the deletion date', () => {
     expect(deletionDate(twoDays, { from: at('2026-03-02T09:30:00Z'), schedule: undefined })).toBe(
       at('2026-03-04T09:30:00Z'),
     ))
-  it('moves on to a day and hour on which things may leave', () => {
+  it('moves to a day and hour in the schedule', () => {
     expect(deletionDate(twoDays, { from: at('2026-03-03T18:00:00Z'), schedule: office })).toBe(
       at('2026-03-05T18:00:00Z'),
     )
@@ -188,7 +188,7 @@ describe('the deletion date', () => {
     const friday: WorkScheduleSpec = { timeZone: 'America/Los_Angeles', windows: [{ days: ['Friday'] }] }
     expect(nextAllowedTime(friday, at('2026-03-07T01:30:00Z'))).toBe(at('2026-03-07T01:30:00Z'))
   })
-  it('counts business days and leaves out holidays', () =>
+  it('counts business days without holidays', () =>
     expect(deletionDate({ businessDays: 2 }, { from: at('2026-03-03T18:00:00Z'), schedule: office })).toBe(
       at('2026-03-09T17:00:00Z'),
     ))
@@ -196,7 +196,7 @@ describe('the deletion date', () => {
     expect(deletionDate({ businessDays: 3 }, { from: at('2026-03-05T10:00:00Z'), schedule: undefined })).toBe(
       at('2026-03-10T10:00:00Z'),
     ))
-  it('is unknown where nothing may ever leave', () => {
+  it('is unknown when the schedule never opens', () => {
     const never: WorkScheduleSpec = {
       windows: [{ days: ['Monday'] }],
       skip: [{ from: '2026-01-01', to: '2036-01-01' }],

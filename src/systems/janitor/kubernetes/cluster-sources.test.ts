@@ -4,7 +4,7 @@ import { startRealWorld } from '../../../../test/world.ts'
 import type { ClusterHandle } from '../../../runtime/clusters/clusters.ts'
 import { ClusterSources } from './cluster-sources.ts'
 
-it('tells who mentions a name as objects come and go, and nothing once it is closed', async () => {
+it('reports who mentions a name as objects are created and deleted, and nothing once it is closed', async () => {
   await using world = await startRealWorld()
   const open: ClusterHandle['open'] = (type, options) => world.informers.open(world.client, type, options)
   const sources = new ClusterSources({ open, close() {} } as ClusterHandle)

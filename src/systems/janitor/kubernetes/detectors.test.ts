@@ -243,7 +243,7 @@ describe('ConfigMaps and Secrets', () => {
     expect(use(subject.kind, subject)).toBe('used'),
   )
 
-  it('is in doubt where custom resources may refer to it', () =>
+  it('is unknown where custom resources may refer to it', () =>
     expect(use('ConfigMap', object('ConfigMap', 'it'), {}, { state: 'unknown', because: 'x' })).toBe('unknown'))
 })
 
@@ -258,7 +258,7 @@ describe('custom references', () => {
       },
     })
   const mentions = async () => mentionsIn([object('Thing', 'x', { spec: { configRef: 'it' } })])
-  it('look through our own kinds always, through others as told', async () => {
+  it('search Sojourn’s own kinds always, others as configured', async () => {
     const foreign = definedTypes([definition('example.org', 'Thing')])
     const own = definedTypes([definition('pipelines.weave.works', 'Pipeline')])
     expect((await customReferences('Unknown', { types: foreign, mentions }))('it').state).toBe('unknown')
@@ -268,7 +268,7 @@ describe('custom references', () => {
     expect((await customReferences('Ignore', { types: own, mentions }))('it').state).toBe('used')
   })
 
-  it('count what lives in a namespace: a Crossplane claim there may be a database', async () => {
+  it('count as content of a namespace: a Crossplane claim there may be a database', async () => {
     const foreign = definedTypes([definition('example.org', 'Thing')])
     const list = async () => [object('Thing', 'x')]
     expect((await customResidents('Unknown', { types: foreign, list }))('team').state).toBe('unknown')
@@ -286,7 +286,7 @@ describe('custom references', () => {
     }
   })
 
-  it('know the kinds that other servers answer for, but for figures', () => {
+  it('include the kinds of aggregated API servers, except metrics', () => {
     const service = (group: string, spec: object) =>
       object('APIService', group, { spec: { group, version: 'v1', ...spec } })
     const services = [
@@ -299,7 +299,7 @@ describe('custom references', () => {
     expect([...aggregatedVersions(services)]).toEqual(['build.openshift.io/v1'])
   })
 
-  it('find names in the midst of texts and in annotations, but not in what repeats the object', () => {
+  it('find names inside texts and annotations, but not in copies of the object', () => {
     const found = textsOf(
       object('Thing', 'x', {
         metadata: {
@@ -320,7 +320,7 @@ describe('custom references', () => {
     expect(found).not.toContain('released')
   })
 
-  it('find a name however deep it stands', () => {
+  it('find a name at any depth', () => {
     let deep: unknown = 'it'
     for (let level = 0; level < 50_000; level++) deep = { deep }
     expect(textsOf(object('Thing', 'x', { spec: { deep } }))).toContain('it')
@@ -686,7 +686,7 @@ describe('other kinds', () => {
     ['ServiceAccount', account],
     ['PersistentVolumeClaim', object('PersistentVolumeClaim', 'c')],
     ['Namespace', object('Namespace', 'team')],
-  ])('%s is in doubt where custom resources may need it', (kind, subject) =>
+  ])('%s is unknown where custom resources may need it', (kind, subject) =>
     expect(use(kind, subject, {}, unknownUse('x'))).toBe('unknown'),
   )
 

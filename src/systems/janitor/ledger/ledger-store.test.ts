@@ -48,7 +48,7 @@ describe('a ledger in the cluster', () => {
     expect(await readLedger(client, place.policy, 'elsewhere')).toEqual(nothing)
   })
 
-  it('is written only where something came, went or changed; and in its first shard, which tells the time', async () => {
+  it('is written only in shards with changes, and in the first shard, which holds the time', async () => {
     await writeLedger(client, { ...place, state: look(undefined, now), former: nothing })
     const former = await read()
     writes.length = 0
@@ -70,7 +70,7 @@ describe('a ledger in the cluster', () => {
     expect((await read()).state?.entries.get('uid-7')).toEqual({ lastSeenAt: now + 2 * hour, by: 'Job late' })
   })
 
-  it('goes on from what its last writing left', async () => {
+  it('continues from its last write', async () => {
     const first = look(undefined, now)
     const written = await writeLedger(client, { ...place, state: first, former: nothing })
     const second = look(first, now + 2 * hour)
@@ -78,7 +78,7 @@ describe('a ledger in the cluster', () => {
     expect((await read()).state).toEqual(second)
   })
 
-  it('counts for nothing while a shard is missing, and is made whole again', async () => {
+  it('is ignored while a shard is missing, and is completed again', async () => {
     await writeLedger(client, { ...place, state: look(undefined, now), former: nothing })
     const { items } = await client.list(usageLedger.type)
     const name = items.find(({ metadata }) => metadata.name.endsWith('-2'))?.metadata.name ?? ''
@@ -90,7 +90,7 @@ describe('a ledger in the cluster', () => {
     expect((await read()).state).toEqual(state)
   })
 
-  it('is not written over what another instance wrote since', async () => {
+  it('does not overwrite what another instance wrote since', async () => {
     const state = look(undefined, now)
     const former = await writeLedger(client, { ...place, state, former: nothing })
     await writeLedger(client, { ...place, state: look(state, now + 1000), former })

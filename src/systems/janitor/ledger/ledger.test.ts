@@ -6,7 +6,7 @@ const times = { maxGapMs: day, everyMs: hour }
 const usedBy = (by: string) => resource({ use: { state: 'used', by } })
 
 describe('the ledger', () => {
-  it('begins to follow use when it is first asked', () => {
+  it('starts to record use with the first inventory', () => {
     const state = afterInventory(undefined, [resource()], { now, ...times })
     expect(state).toMatchObject({ trackingSince: now, observedAt: now })
     expect(state.entries.size).toBe(0)
@@ -19,7 +19,7 @@ describe('the ledger', () => {
     expect(second.trackingSince).toBe(now)
   })
 
-  it('does not rewrite what it noted a moment ago', () => {
+  it('does not rewrite a recent entry', () => {
     const first = afterInventory(undefined, [usedBy('Pod a')], { now, ...times })
     const second = afterInventory(first, [usedBy('Pod a')], { now: now + hour / 2, ...times })
     expect(second.entries.get('uid-thing')).toBe(first.entries.get('uid-thing'))
@@ -27,19 +27,19 @@ describe('the ledger', () => {
     expect(historyOf(third).lastSeenUsed(resource())?.at).toBe(now + hour)
   })
 
-  it('trusts nothing across a long time without an inventory', () => {
+  it('starts again after a long time without an inventory', () => {
     const first = afterInventory(undefined, [usedBy('Pod a')], { now, ...times })
     expect(afterInventory(first, [resource()], { now: now + 2 * day, ...times }).trackingSince).toBe(now + 2 * day)
   })
 
-  it('knows the first sight of what has no creation date', () => {
+  it('records when a resource without a creation date was first seen', () => {
     const { createdAt: _, ...ageless } = resource()
     const first = afterInventory(undefined, [ageless], { now, ...times })
     const second = afterInventory(first, [ageless], { now: now + hour, ...times })
     expect(historyOf(second).firstSeen(ageless)).toBe(now)
   })
 
-  it('forgets what is gone', () => {
+  it('drops deleted resources', () => {
     const first = afterInventory(undefined, [usedBy('Pod a')], { now, ...times })
     expect(afterInventory(first, [], { now: now + hour, ...times }).entries.size).toBe(0)
   })

@@ -29,11 +29,11 @@ describe('exclusions', () => {
     ['exact', undefined],
     ['important-one', undefined],
     ['other', 'not-allowlisted'],
-  ])('C44: an allowlist lets through what it names: %s', (name, expected) =>
+  ])('C44: an allowlist includes what it names: %s', (name, expected) =>
     expect(excludedBy([exclusion('Allowlist', 'name', 'exact', 'pattern:^important')], { name })).toBe(expected),
   )
 
-  it('C45: an allowlist is content with one of its keys, the owner among them', () => {
+  it('C45: an allowlist needs one matching key, the owner among them', () => {
     const list: ExclusionSpec = {
       type: 'Allowlist',
       attributes: [
@@ -45,7 +45,7 @@ describe('exclusions', () => {
     expect(excludedBy([list], {}, 'bob@example.org')).toBe('not-allowlisted')
   })
 
-  it('lists of a provider and a type widen each other', () =>
+  it('lists of a provider and a type are merged', () =>
     expect(excludedBy([exclusion('Allowlist', 'name', 'a'), exclusion('Allowlist', 'name', 'thing')])).toBeUndefined())
 
   it('E14: an exclusion beats an allowlist', () =>
@@ -68,7 +68,7 @@ describe('exclusions', () => {
     ['web', exclusion('Application', 'email', 'ann@example.org'), 'application'],
   ])('C47: application %s by %o: %s', (group, spec, expected) => expect(excludedBy([spec], { group })).toBe(expected))
 
-  it('C47: leaves alone what is grouped by package', () =>
+  it('C47: does not apply to resources grouped by package', () =>
     expect(
       excludedBy([exclusion('Application', 'name', 'web')], { group: 'web', facts: { grouping: 'package' } }),
     ).toBeUndefined())

@@ -19,23 +19,23 @@ describe('owner', () => {
     expect(ownerOf(strategies, { group: 'web' })).toBe('team@example.org')
     expect(ownerOf(strategies, { group: 'other' })).toBeUndefined()
   })
-  it('C31: unites the answers of ordinary strategies', () =>
+  it('C31: combines the addresses of all strategies', () =>
     expect(
       ownerOf([{ type: 'Tag' }, { type: 'Application', values: { web: 'team@example.org' } }], {
         tags: { owner: 'ann@example.org' },
         group: 'web',
       }),
     ).toBe('ann@example.org,team@example.org'))
-  it('C30: is the primary’s answer alone', () =>
+  it('C30: is the address of the primary strategy alone', () =>
     expect(
       ownerOf([{ type: 'Tag' }, { type: 'Application', primary: true, values: { web: 'team@example.org' } }], {
         tags: { owner: 'ann@example.org' },
         group: 'web',
       }),
     ).toBe('team@example.org'))
-  it('takes the namespace’s word where the object has none', () =>
+  it('is read from the namespace where the object has none', () =>
     expect(ownerOf(undefined, {}, { namespaceTags: () => ({ owner: 'shop@example.org' }) })).toBe('shop@example.org'))
-  it('walks up to the nearest owner who says', () =>
+  it('is that of the nearest owner reference that has one', () =>
     expect(
       ownerOf(
         [{ type: 'OwnerReference' }],
@@ -43,7 +43,7 @@ describe('owner', () => {
         { ownersOf: () => [{ tags: {} }, { tags: { owner: 'a@example.org' } }, { tags: { owner: 'b@example.org' } }] },
       ),
     ).toBe('a@example.org'))
-  it('knows the creator by the first managed fields', () => {
+  it('reads the creator from the first managed fields', () => {
     const object = {
       apiVersion: 'v1',
       kind: 'ConfigMap',
@@ -63,7 +63,7 @@ describe('owner', () => {
       address: 'ops@example.org',
       source: 'default',
     }))
-  it('refuses a default that is no address', () => {
+  it('refuses a default that is not an address', () => {
     const problems: { field: string; problem: string }[] = []
     compileOwner({ default: 'ops' }, problems)
     expect(problems.map(({ field }) => field)).toEqual(['spec.owner.default'])

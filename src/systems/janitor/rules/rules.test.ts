@@ -24,13 +24,13 @@ describe('AgeRule', () => {
     expect(matches(one('AgeRule', parameters), { createdAt: now - 5 * day })).toBe(expected)
   })
 
-  it('decides nothing about what has no age', () => {
+  it('is undecided without an age', () => {
     const { createdAt: _, ...ageless } = resource()
     const tree = compileRules(one('AgeRule', { moreThanDays: 1 }), [])
     expect(tree({ resource: ageless, owner: () => undefined }, now).matches).toBe('undecided')
   })
 
-  it('finds nothing old when the clock went back', () => {
+  it('matches nothing when the clock went back', () => {
     expect(matches(one('AgeRule', { moreThanDays: 0 }), { createdAt: now + day })).toBe(false)
   })
 })
@@ -42,7 +42,7 @@ describe('AttributeRule', () => {
     ['bar foo', 'x', true],
     ['foo bar', 'x', false],
     ['foo bar', 'id', true],
-  ])('C36: is content with one of several properties: %s / %s', (title, id, expected) => {
+  ])('C36: needs one of several properties: %s / %s', (title, id, expected) => {
     const parameters = { title: 'pattern:^bar', resourceId: 'id' }
     expect(matches(one('AttributeRule', parameters), { name: id, facts: { title } })).toBe(expected)
   })
@@ -53,7 +53,7 @@ describe('AttributeRule', () => {
     [{ load: 1 }, true],
     [{ load: 0 }, false],
     [{ missing: 'x' }, false],
-  ])('C37: compares what is not text by equality: %o', (parameters, expected) => {
+  ])('C37: compares values that are not strings by equality: %o', (parameters, expected) => {
     expect(matches(one('AttributeRule', parameters), { facts: { imageExists: false, load: 1 } })).toBe(expected)
   })
 
@@ -190,16 +190,16 @@ describe('branches', () => {
     })
     expect(result.matches === true ? result.summaries.map(({ rule }) => rule) : result.matches).toEqual(expected)
   })
-  it('C40: tells each summary once', () =>
+  it('C40: lists each summary once', () =>
     expect(summaries([{ operator: 'AND', rules: [yes, alsoYes] }, { rules: [yes] }])).toEqual([
       'AttributeRule',
       'AgeRule',
     ]))
-  it('decides nothing where one rule of an AND branch is undecided', () =>
+  it('is undecided where one rule of an AND branch is', () =>
     expect(summaries([{ operator: 'AND', rules: [yes, doubtful] }])).toBe('undecided'))
-  it('lets a certain no settle an AND branch', () =>
+  it('a rule that does not match decides an AND branch', () =>
     expect(summaries([{ operator: 'AND', rules: [doubtful, no] }])).toBe(false))
-  it('lets a certain yes settle an OR branch', () =>
+  it('a rule that matches decides an OR branch', () =>
     expect(summaries([{ rules: [doubtful, yes] }])).toEqual(['AttributeRule']))
   it('voids a branch with a rule for another kind', () =>
     expect(summaries([{ rules: [yes, { name: 'ZeroInstanceRule' }] }])).toBe(false))

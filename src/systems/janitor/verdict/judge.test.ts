@@ -49,14 +49,14 @@ suite('judge', () => {
     ['needs no use for an age rule', {}, { use: { state: 'unknown' as const, because: 'x' } }, 'violating'],
   ])('%s', (_, spec, given, expected) => expect(verdict(spec, given)).toBe(expected))
 
-  it('spares what the door would refuse, even if its ttl is over', () => {
+  it('excludes what the door would refuse, even if its ttl has expired', () => {
     const protection = () => ({ because: 'opted-out' as const })
     expect(
       verdict({ rules: [{ rules: [{ name: 'ExpiredResourceRule' }] }] }, { tags: { ttl: '1d' } }, { protection }),
     ).toBe('excluded: opted-out')
   })
 
-  it('leaves what is being deleted', () => {
+  it('excludes what is being deleted', () => {
     const object = {
       ...resource().object,
       metadata: { ...resource().object.metadata, deletionTimestamp: '2026-03-01T00:00:00Z' },

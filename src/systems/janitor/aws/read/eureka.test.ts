@@ -30,7 +30,7 @@ const instance = (id: string, status: string, at = 1000) => ({
 describe('a Eureka registry', () => {
   it.each([
     ['as lists', [{ name: 'WEB', instance: [instance('i-1', 'UP', 5)] }]],
-    ['without brackets around one', { name: 'WEB', instance: instance('i-1', 'UP', 5) }],
+    ['with a single element instead of a list', { name: 'WEB', instance: instance('i-1', 'UP', 5) }],
   ])('is read %s', async (_, application) => {
     const registry = await readRegistry(await serve({ applications: { versions__delta: '1', application } }))
     expect(registry.get('i-1')).toMatchObject([{ status: 'UP', updatedAt: 5 }])
