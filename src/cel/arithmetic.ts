@@ -12,14 +12,14 @@ const modulusByZero = new CelError('modulus by zero')
 
 type ArithmeticOperator = '+' | '-' | '*' | '/' | '%'
 
-/** `a + b`, for everything that can be added. */
+/** `a + b` for numbers, strings, bytes, lists, timestamps and durations. */
 export function add(frame: Frame, a: CelValue, b: CelValue): CelValue {
-  if (typeof a === 'string') return typeof b === 'string' ? concatenated(frame, a, b) : noSuchOverload
-  if (Array.isArray(a)) return Array.isArray(b) ? joined(frame, a, b) : noSuchOverload
-  if (a instanceof CelTimestamp) return b instanceof CelDuration ? later(frame, a, b) : noSuchOverload
+  if (typeof a === 'string') return typeof b === 'string' ? concatenate(frame, a, b) : noSuchOverload
+  if (Array.isArray(a)) return Array.isArray(b) ? concatenateLists(frame, a, b) : noSuchOverload
+  if (a instanceof CelTimestamp) return b instanceof CelDuration ? addDuration(frame, a, b) : noSuchOverload
   if (a instanceof CelDuration) {
-    if (b instanceof CelTimestamp) return later(frame, b, a)
-    return b instanceof CelDuration ? longer(frame, a, b) : noSuchOverload
+    if (b instanceof CelTimestamp) return addDuration(frame, b, a)
+    return b instanceof CelDuration ? sumDurations(frame, a, b) : noSuchOverload
   }
   if (a instanceof Uint8Array && b instanceof Uint8Array) {
     frame.chargeText(a.length + b.length)
@@ -28,24 +28,25 @@ export function add(frame: Frame, a: CelValue, b: CelValue): CelValue {
   return numeric(frame, '+', a, b)
 }
 
-/** `a - b`, for numbers and moments. */
+/** `a - b` for numbers, timestamps and durations. */
 export function subtract(frame: Frame, a: CelValue, b: CelValue): CelValue {
   if (a instanceof CelTimestamp) {
-    if (b instanceof CelTimestamp) return between(frame, a, b)
-    return b instanceof CelDuration ? later(frame, a, reversed(b)) : noSuchOverload
+    if (b instanceof CelTimestamp) return elapsed(frame, a, b)
+    return b instanceof CelDuration ? addDuration(frame, a, negateDuration(b)) : noSuchOverload
   }
-  if (a instanceof CelDuration) return b instanceof CelDuration ? longer(frame, a, reversed(b)) : noSuchOverload
+  if (a instanceof CelDuration)
+    return b instanceof CelDuration ? sumDurations(frame, a, negateDuration(b)) : noSuchOverload
   return numeric(frame, '-', a, b)
 }
 
 /** Any operator on two numbers of one type. */
 export function numeric(frame: Frame, operator: ArithmeticOperator, a: CelValue, b: CelValue): CelValue {
   if (typeof a === 'number' && typeof b === 'number') {
-    const quick = quickInt(operator, a, b)
+    const quick = safeIntResult(operator, a, b)
     if (quick !== undefined) return quick
   }
   frame.charge(4)
-  if (isInt(a)) return isInt(b) ? wideInt(operator, a, b) : noSuchOverload
+  if (isInt(a)) return isInt(b) ? bigintResult(operator, a, b) : noSuchOverload
   if (isDouble(a)) return isDouble(b) ? double(operator, doubleValue(a), doubleValue(b)) : noSuchOverload
   if (a instanceof CelUint && b instanceof CelUint) return uint(operator, a.value, b.value)
   return noSuchOverload
@@ -57,15 +58,15 @@ export function negate(a: CelValue): CelValue {
   return isDouble(a) ? toDouble(-doubleValue(a)) : noSuchOverload
 }
 
-/** The exact result when operands and result are ints of safe size; `undefined` to take the long way. */
-function quickInt(operator: ArithmeticOperator, a: number, b: number): CelValue | undefined {
+/** The exact result when operands and result are ints of safe size; `undefined` if bigints are needed. */
+function safeIntResult(operator: ArithmeticOperator, a: number, b: number): CelValue | undefined {
   if (!Number.isSafeInteger(a) || !Number.isSafeInteger(b)) return undefined
-  const result = quickResult(operator, a, b)
-  // Adding zero turns -0, which no int is, into 0.
+  const result = safeResult(operator, a, b)
+  // Adding zero turns -0, which is not a CEL int, into 0.
   return result !== undefined && Number.isSafeInteger(result) ? result + 0 : undefined
 }
 
-function quickResult(operator: ArithmeticOperator, a: number, b: number): number | undefined {
+function safeResult(operator: ArithmeticOperator, a: number, b: number): number | undefined {
   switch (operator) {
     case '+':
       return a + b
@@ -80,7 +81,7 @@ function quickResult(operator: ArithmeticOperator, a: number, b: number): number
   }
 }
 
-function wideInt(operator: ArithmeticOperator, a: CelInt, b: CelInt): CelValue {
+function bigintResult(operator: ArithmeticOperator, a: CelInt, b: CelInt): CelValue {
   const left = BigInt(a)
   const right = BigInt(b)
   if (right === 0n && operator === '/') return divisionByZero
@@ -126,38 +127,38 @@ function double(operator: ArithmeticOperator, a: number, b: number): CelValue {
   }
 }
 
-function concatenated(frame: Frame, a: string, b: string): string {
+function concatenate(frame: Frame, a: string, b: string): string {
   frame.chargeText(a.length + b.length)
   return a + b
 }
 
-function joined(frame: Frame, a: readonly CelValue[], b: readonly CelValue[]): CelValue {
+function concatenateLists(frame: Frame, a: readonly CelValue[], b: readonly CelValue[]): CelValue {
   frame.charge(1 + ((a.length + b.length) >> 1))
   return [...a, ...b]
 }
 
-function later(frame: Frame, moment: CelTimestamp, span: CelDuration): CelValue {
+function addDuration(frame: Frame, moment: CelTimestamp, span: CelDuration): CelValue {
   const rate = moment.rate + span.rate
   const sum = { seconds: moment.seconds + span.seconds, nanos: moment.nanos + span.nanos, rate }
   if (rate !== 0 && frame.trace) traceTimestampRange(frame.trace, sum)
   return timestampOf(sum.seconds, sum.nanos, rate)
 }
 
-function longer(frame: Frame, a: CelDuration, b: CelDuration): CelValue {
+function sumDurations(frame: Frame, a: CelDuration, b: CelDuration): CelValue {
   const rate = a.rate + b.rate
   const sum = { seconds: a.seconds + b.seconds, nanos: a.nanos + b.nanos, rate }
   if (rate !== 0 && frame.trace) traceDurationRange(frame.trace, sum)
   return durationOf(sum.seconds, sum.nanos, rate)
 }
 
-function between(frame: Frame, a: CelTimestamp, b: CelTimestamp): CelValue {
+function elapsed(frame: Frame, a: CelTimestamp, b: CelTimestamp): CelValue {
   const rate = a.rate - b.rate
   const span = { seconds: a.seconds - b.seconds, nanos: a.nanos - b.nanos, rate }
   if (rate !== 0 && frame.trace) traceDurationRange(frame.trace, span)
   return durationOf(span.seconds, span.nanos, rate)
 }
 
-/** The contrary span; may be one nanosecond out of range, which the sum it goes into settles. */
-function reversed({ seconds, nanos, rate }: CelDuration): CelDuration {
+/** May be one nanosecond out of range; the sum that uses it checks the range. */
+function negateDuration({ seconds, nanos, rate }: CelDuration): CelDuration {
   return new CelDuration(-seconds, -nanos, -rate)
 }

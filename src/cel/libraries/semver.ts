@@ -2,26 +2,28 @@ import { CelError } from '../errors.ts'
 import type { Frame } from '../frame.ts'
 import { overload } from '../functions.ts'
 import type { Library } from '../functions.ts'
-import { compareText } from '../ordering.ts'
+import { compareVersions, maxVersionLength, parseVersion, type SemanticVersion } from '../../kube/semver.ts'
 import { opaqueType } from '../types.ts'
 import { CelOpaque } from '../values.ts'
 
-/** A version as semver.org defines it; build metadata is kept but never compared. */
+/** A semantic version as a CEL value. */
 class Semver extends CelOpaque {
   readonly typeName = 'kubernetes.Semver'
-  readonly numbers: readonly number[]
-  readonly prerelease: readonly string[]
+  readonly version: SemanticVersion
   readonly #text: string
 
-  constructor(text: string, numbers: readonly number[], prerelease: readonly string[]) {
+  constructor(text: string, version: SemanticVersion) {
     super()
     this.#text = text
-    this.numbers = numbers
-    this.prerelease = prerelease
+    this.version = version
   }
 
   override equals(other: CelOpaque): boolean {
-    return other instanceof Semver && order(this, other) === 0
+    return other instanceof Semver && this.compareTo(other) === 0
+  }
+
+  compareTo(other: Semver): number {
+    return compareVersions(this.version, other.version)
   }
 
   override toString(): string {
@@ -31,16 +33,15 @@ class Semver extends CelOpaque {
 
 const number = '(0|[1-9]\\d{0,15})'
 const identifiers = '([0-9A-Za-z-]+(?:\\.[0-9A-Za-z-]+)*)'
-const form = new RegExp(`^${number}\\.${number}\\.${number}(?:-${identifiers})?(?:\\+${identifiers})?$`)
-const longest = 256
+const strictForm = new RegExp(`^${number}\\.${number}\\.${number}(?:-${identifiers})?(?:\\+${identifiers})?$`)
 
+/** Strict, as Kubernetes is: no `v`, and no number with leading zeros. */
 function parseSemver(text: string): Semver | CelError {
-  const match = text.length <= longest ? form.exec(text) : null
-  const prerelease = match?.[4]?.split('.') ?? []
-  if (!match || prerelease.some((part) => /^0\d+$/.test(part))) {
-    return new CelError(`invalid semantic version: ${JSON.stringify(text.slice(0, 64))}`)
-  }
-  return new Semver(text, match.slice(1, 4).map(Number), prerelease)
+  const match = text.length <= maxVersionLength ? strictForm.exec(text) : null
+  const version = match && !match[4]?.split('.').some((part) => /^0\d+$/.test(part)) ? parseVersion(text) : undefined
+  return version
+    ? new Semver(text, version)
+    : new CelError(`invalid semantic version: ${JSON.stringify(text.slice(0, 64))}`)
 }
 
 /** A strict version from a loose one: no leading `v`, three numbers, no leading zeros. */
@@ -52,36 +53,9 @@ function normalized(text: string): string {
   return numbers.join('.') + (parts[3] ?? '')
 }
 
-function order(a: Semver, b: Semver): number {
-  for (const [index, left] of a.numbers.entries()) {
-    const difference = left - (b.numbers[index] ?? 0)
-    if (difference !== 0) return Math.sign(difference)
-  }
-  return comparePrereleases(a.prerelease, b.prerelease)
-}
-
-function comparePrereleases(a: readonly string[], b: readonly string[]): number {
-  if (!a.length || !b.length) return Math.sign(b.length - a.length)
-  for (const [index, left] of a.entries()) {
-    const right = b[index]
-    if (right === undefined) return 1
-    const difference = compareIdentifiers(left, right)
-    if (difference !== 0) return difference
-  }
-  return Math.sign(a.length - b.length)
-}
-
-/** Numbers compare as such and come before words. */
-function compareIdentifiers(a: string, b: string): number {
-  const [left, right] = [a, b].map((part) => /^\d+$/.test(part))
-  if (left && right) return Math.sign(Number(a) - Number(b))
-  if (left !== right) return left ? -1 : 1
-  return Math.sign(compareText(a, b))
-}
-
 function parsed(frame: Frame, text: string, isLoose = false): Semver | CelError {
   frame.charge(20)
-  return parseSemver(isLoose && text.length <= longest ? normalized(text) : text)
+  return parseSemver(isLoose && text.length <= maxVersionLength ? normalized(text) : text)
 }
 
 /** Kubernetes' semver library. */
@@ -96,17 +70,19 @@ export const semverLibrary: Library = {
       (frame, text: string, isLoose: boolean) => parsed(frame, text, isLoose) instanceof Semver,
     ),
     ...['major', 'minor', 'patch'].map((name, index) =>
-      overload(`kubernetes.Semver.${name}() -> int`, (_frame, { numbers }: Semver) => numbers[index] ?? 0),
+      overload(`kubernetes.Semver.${name}() -> int`, (_frame, { version }: Semver) =>
+        Number(version.numbers[index] ?? 0),
+      ),
     ),
     overload(
       'kubernetes.Semver.isLessThan(kubernetes.Semver) -> bool',
-      (_frame, a: Semver, b: Semver) => order(a, b) < 0,
+      (_frame, a: Semver, b: Semver) => a.compareTo(b) < 0,
     ),
     overload(
       'kubernetes.Semver.isGreaterThan(kubernetes.Semver) -> bool',
-      (_frame, a: Semver, b: Semver) => order(a, b) > 0,
+      (_frame, a: Semver, b: Semver) => a.compareTo(b) > 0,
     ),
-    overload('kubernetes.Semver.compareTo(kubernetes.Semver) -> int', (_frame, a: Semver, b: Semver) => order(a, b)),
+    overload('kubernetes.Semver.compareTo(kubernetes.Semver) -> int', (_frame, a: Semver, b: Semver) => a.compareTo(b)),
   ],
   types: [opaqueType('kubernetes.Semver')],
 }

@@ -21,7 +21,7 @@ import {
   transition,
   watchRollout,
 } from './promotions.ts'
-import { isLowerVersion } from '../model/semver.ts'
+import { isLowerVersion } from '../../../kube/semver.ts'
 import { requestVerification } from './verification.ts'
 
 /** Advances one environment as far as its gates, approvals and open promotion allow. */

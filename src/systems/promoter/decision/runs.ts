@@ -2,7 +2,7 @@ import type { PipelineStatus, Run, TargetStatus } from '../../../apis/pipeline-s
 import { formatTime } from '../../../kube/time.ts'
 import { at, describeTarget, isReadable, isTargetReadyOn, notAfter, type Draft, type Why } from './draft.ts'
 import type { EnvironmentPlan } from '../model/plan.ts'
-import { isLowerVersion } from '../model/semver.ts'
+import { isLowerVersion } from '../../../kube/semver.ts'
 import { overdueVerification } from './verification.ts'
 
 /** Reads the revision of the first environment and, once it has settled, starts a run that promotes it. */
