@@ -146,7 +146,7 @@ async function start(transport: Transport, clock: Clock) {
   const door = new Door({ client, informers, clock, events, log, metrics }, { limits })
   await door.ready()
   // The clock is set forward, which has to be noticed soon.
-  const alarms = new Alarms(clock, { longestSleepMs: 500 })
+  const alarms = new Alarms(clock, { maxSleepMs: 500 })
   const controller = cleanerController({
     client,
     informers,

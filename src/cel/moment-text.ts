@@ -93,14 +93,14 @@ const units: Readonly<Record<string, bigint>> = {
   m: 60_000_000_000n,
   h: 3_600_000_000_000n,
 }
-const longestText = 128
+const maxTextLength = 128
 
 /** Reads Go's form: numbers with units from ns to h, as `1h30m` or `-1.5s`. */
 export function parseDuration(text: string): CelDuration | CelError {
   const isNegative = text.startsWith('-')
   const body = isNegative || text.startsWith('+') ? text.slice(1) : text
   if (body === '0') return new CelDuration(0, 0)
-  if (!body || body.length > longestText) return new CelError(`invalid duration: ${shown(text)}`)
+  if (!body || body.length > maxTextLength) return new CelError(`invalid duration: ${shown(text)}`)
   const part = /(\d*)(?:\.(\d*))?(ns|us|µs|μs|ms|h|m|s)/y
   let total = 0n
   while (part.lastIndex < body.length) {

@@ -4,8 +4,8 @@ import { CelError } from './errors.ts'
 const giga = 1_000_000_000
 const earliestSecond = -62_135_596_800
 const latestSecond = 253_402_300_799
-const longestSeconds = 9_223_372_036
-const longestNanos = 854_775_807
+const maxSeconds = 9_223_372_036
+const maxNanos = 854_775_807
 
 const timestampOutOfRange = new CelError('timestamp out of range')
 export const durationOutOfRange = new CelError('duration out of range')
@@ -93,10 +93,10 @@ export function durationOfNanoseconds(total: bigint): CelDuration | CelError {
 }
 
 function isTooLong(seconds: number, nanos: number): boolean {
-  if (seconds > -longestSeconds && seconds < longestSeconds) return false
-  if (seconds >= longestSeconds) return seconds > longestSeconds || nanos > longestNanos
+  if (seconds > -maxSeconds && seconds < maxSeconds) return false
+  if (seconds >= maxSeconds) return seconds > maxSeconds || nanos > maxNanos
   // The least value is one nanosecond further from zero than the greatest.
-  return seconds < -longestSeconds - 1 || (seconds === -longestSeconds - 1 && nanos < giga - longestNanos - 1)
+  return seconds < -maxSeconds - 1 || (seconds === -maxSeconds - 1 && nanos < giga - maxNanos - 1)
 }
 
 function split(total: bigint): { readonly seconds: number; readonly nanos: number } {

@@ -4,7 +4,7 @@ import { CelError } from './errors.ts'
 import type { Frame } from './frame.ts'
 
 const cache = new BoundedMap<string, RE2JS | CelError>(500)
-const longestPattern = 4096
+const maxPatternLength = 4096
 
 /** The compiled pattern in RE2's syntax, from a cache; an error for what RE2 does not take. */
 export function patternOf(frame: Frame, source: string): RE2JS | CelError {
@@ -27,7 +27,7 @@ function compileCost(source: string): number {
 }
 
 function compilePattern(source: string): RE2JS | CelError {
-  if (source.length > longestPattern) return new CelError('regular expression is too long')
+  if (source.length > maxPatternLength) return new CelError('regular expression is too long')
   try {
     return RE2JS.compile(source)
   } catch (error) {

@@ -172,7 +172,7 @@ function checkValidity(certificate: string, now: number, whose: string): void {
   }
   if (endsAt.getTime() <= now)
     throw new ConfigError(
-      `${whose}: its client certificate expired on ${endsAt.toISOString()}: get a new kubeconfig from whoever runs the cluster`,
+      `${whose}: its client certificate expired on ${endsAt.toISOString()}: get a new kubeconfig from the administrator of the cluster`,
     )
 }
 

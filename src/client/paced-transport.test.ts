@@ -5,7 +5,7 @@ import { pacedTransport } from './paced-transport.ts'
 const ok: ApiResponse = { status: 200, headers: {}, body: {} }
 const get = { method: 'GET', path: '/' } as const
 
-function paced(inner: Transport, options: { mostAtOnce?: number; tries?: number } = {}) {
+function paced(inner: Transport, options: { maxConcurrent?: number; tries?: number } = {}) {
   const slept: number[] = []
   const transport = pacedTransport(inner, {
     sleep: (ms) => {
@@ -48,7 +48,7 @@ describe('pacedTransport', () => {
         inside--
         return ok
       },
-      { mostAtOnce: 4 },
+      { maxConcurrent: 4 },
     )
     const answers = await Promise.all(Array.from({ length: 100 }, () => transport(get)))
     expect(answers).toHaveLength(100)
@@ -57,7 +57,7 @@ describe('pacedTransport', () => {
 
   it('frees the place of one who leaves while waiting', async () => {
     let release = () => {}
-    const { transport } = paced(() => new Promise((resolve) => (release = () => resolve(ok))), { mostAtOnce: 1 })
+    const { transport } = paced(() => new Promise((resolve) => (release = () => resolve(ok))), { maxConcurrent: 1 })
     const first = transport(get)
     const leaving = new AbortController()
     const second = transport({ ...get, signal: leaving.signal })

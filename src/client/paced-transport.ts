@@ -5,7 +5,7 @@ export interface PaceOptions {
   sleep(delayMs: number, signal?: AbortSignal): Promise<void>
   random(): number
   /** How many requests may be under way at once when the server is happy. Defaults to 64. */
-  readonly mostAtOnce?: number
+  readonly maxConcurrent?: number
   /** How often one request is tried before its refusal is handed on. Defaults to 5. */
   readonly tries?: number
 }
@@ -15,8 +15,8 @@ export interface PaceOptions {
  * refused request again after the time it asked for. Watches do not count: they last.
  */
 export function pacedTransport(inner: Transport, options: PaceOptions): Transport {
-  const { mostAtOnce = 64, tries = 5 } = options
-  const gate = new Gate(mostAtOnce)
+  const { maxConcurrent = 64, tries = 5 } = options
+  const gate = new Gate(maxConcurrent)
 
   return async (request) => {
     if (request.query?.watch === 'true') return inner(request)
@@ -38,8 +38,8 @@ export function pacedTransport(inner: Transport, options: PaceOptions): Transpor
 /** How long to wait before asking again, when the server said "not now": 429, or 503 with a time. */
 function refusalMs({ status, headers, body }: ApiResponse): number | undefined {
   const seconds = Number(headers['retry-after'] ?? retryAfterOf(status, body) ?? Number.NaN)
-  if (status === 429) return Math.min(Number.isFinite(seconds) ? seconds * 1000 : 1000, longestWaitMs)
-  return status === 503 && Number.isFinite(seconds) ? Math.min(seconds * 1000, longestWaitMs) : undefined
+  if (status === 429) return Math.min(Number.isFinite(seconds) ? seconds * 1000 : 1000, maxWaitMs)
+  return status === 503 && Number.isFinite(seconds) ? Math.min(seconds * 1000, maxWaitMs) : undefined
 }
 
 function retryAfterOf(status: number, body: unknown): number | undefined {
@@ -47,7 +47,7 @@ function retryAfterOf(status: number, body: unknown): number | undefined {
   return isStatusError(error) ? error.details?.retryAfterSeconds : undefined
 }
 
-const longestWaitMs = 60_000
+const maxWaitMs = 60_000
 
 /** At most `width` at once; the width adds one per round of success and halves on refusal. */
 class Gate {
@@ -81,7 +81,7 @@ class Gate {
     this.#width = Math.max(1, this.#width / 2)
   }
 
-  /** Counts each newcomer as inside before it runs, so that nobody slips in between. */
+  /** Counts each request before it runs, so that no other request can exceed the limit in between. */
   #admit(): void {
     for (const enter of this.#waiting) {
       if (this.#inside >= Math.floor(this.#width)) return

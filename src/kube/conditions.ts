@@ -48,7 +48,7 @@ export function markReady(
   return setCondition(without(conditions, 'Stalled', 'Reconciling'), { type: 'Ready', status: 'True', ...cause }, now)
 }
 
-/** Not ready, and nobody is working on it or stuck: it waits for something outside. */
+/** Not ready, neither progressing nor stalled: it waits for something outside the controller. */
 export function markNotReady(
   conditions: readonly Condition[] | undefined,
   cause: Cause,

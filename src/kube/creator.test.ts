@@ -8,13 +8,13 @@ describe('the creator of an object', () => {
     { manager: 'late', time: '2026-03-03T00:00:00Z' },
   ]
 
-  it('is whoever wrote it first', () => {
+  it('is the field manager that wrote the object first', () => {
     expect(creatorOf({ name: 'a', managedFields })).toBe('helm')
     expect(creatorOf({ name: 'a', managedFields: [] })).toBeUndefined()
     expect(creatorOf({ name: 'a' })).toBeUndefined()
   })
 
-  it('is still known when the managed fields are gone, and is nothing that anybody would send', () => {
+  it('survives the removal of managed fields, and never appears in JSON', () => {
     const kept = Object.freeze(withoutManagedFields({ name: 'a', managedFields }))
     expect(creatorOf(kept)).toBe('helm')
     expect(kept).toEqual({ name: 'a' })

@@ -9,7 +9,7 @@ export function creatorOf(metadata: ObjectMeta): string | undefined {
   return (metadata as { readonly [noted]?: string })[noted] ?? firstManager(metadata.managedFields)
 }
 
-/** Metadata without managed fields that still know the creator; nobody who reads or sends them sees a difference. */
+/** Metadata without managed fields that still knows the creator; the property is hidden from readers and from JSON. */
 export function withoutManagedFields<M extends ObjectMeta>({
   managedFields,
   ...metadata

@@ -6,7 +6,7 @@ export interface ApiRequest {
   readonly query?: Readonly<Record<string, string>>
   /** Lower-case names. */
   readonly headers?: Readonly<Record<string, string>>
-  /** A JSON value. Whoever sends it must not change it afterwards. */
+  /** A JSON value. The caller must not change it after sending. */
   readonly body?: unknown
   readonly signal?: AbortSignal
 }

@@ -50,7 +50,7 @@ describe('runtime on the embedded server', () => {
     await client.deleteObject(configMaps, { namespace: 'default', name: 'a' })
     await clock.runFor(minute)
     expect(changes).toEqual(['added 1 initially', 'modified 2', 'deleted 2'])
-    expect(informer.trouble).toBeUndefined()
+    expect(informer.lastError).toBeUndefined()
   })
 
   it('keeps metadata only when asked to', async () => {

@@ -269,7 +269,7 @@ export const guards: readonly Guard[] = [
     '{ ...candidate, status: wanted },',
     '{ ...candidate, metadata: { name: candidate.metadata.name }, status: wanted },',
   ),
-  janitor('E9', 'kubernetes/cluster-sources.ts', 'if (informer.synced && !informer.trouble) return', 'return'),
+  janitor('E9', 'kubernetes/cluster-sources.ts', 'if (informer.synced && !informer.lastError) return', 'return'),
   janitor(
     'E9',
     'aws/read/listing.ts',

@@ -126,7 +126,7 @@ function settler({ client, informers, ports, config }: Instance) {
 
 /** A machine's wall clock may be set while an alarm sleeps, so no sleep is long; a virtual clock only advances. */
 function createAlarms(clock: Clock): Alarms {
-  return new Alarms(clock, clock.track ? {} : { longestSleepMs: 30_000 })
+  return new Alarms(clock, clock.track ? {} : { maxSleepMs: 30_000 })
 }
 
 function departureLimits({ maxDeparturesPerMinute, maxDeparturesPerHour, maxDeparturesPercent }: Config) {

@@ -35,10 +35,10 @@ class Quantity extends CelOpaque {
 const form = /^([+-]?)(\d*)(?:\.(\d*))?(?:([eE][+-]?\d{1,3})|([KMGTPE]i|[numkMGTPE]?))$/
 const binary = ['Ki', 'Mi', 'Gi', 'Ti', 'Pi', 'Ei']
 const decimal: Readonly<Record<string, number>> = { n: -9, u: -6, m: -3, '': 0, k: 3, M: 6, G: 9, T: 12, P: 15, E: 18 }
-const longest = 128
+const maxLength = 128
 
 function parseQuantity(text: string): Quantity | CelError {
-  const match = text.length <= longest ? form.exec(text) : null
+  const match = text.length <= maxLength ? form.exec(text) : null
   const [, sign = '', whole = '', fraction = '', exponent = '', suffix = ''] = match ?? []
   if (!match || (!whole && !fraction)) return new CelError(`invalid quantity: ${JSON.stringify(text.slice(0, 64))}`)
   const digits = BigInt(whole + fraction)

@@ -12,7 +12,7 @@ import { CelOpaque, CelType, CelUint } from '../values.ts'
 import type { CelValue } from '../values.ts'
 
 const clause = /%(%|(?:\.(\d+))?([a-zA-Z])|)/g
-const mostPrecision = 100
+const maxPrecision = 100
 
 /** `"%s: %d".format([…])`, with the verbs s d f e b x X o. */
 export function formatText(frame: Frame, template: string, args: readonly CelValue[]): CelValue {
@@ -125,7 +125,7 @@ function fraction(verb: 'f' | 'e', value: CelValue, precision: string | undefine
   const number = numericValue(value)
   if (number === undefined) return misfit(verb, value)
   const digits = precision === undefined ? 6 : Number(precision)
-  if (digits > mostPrecision) return new CelError(`precision of %${verb} is over ${mostPrecision}`)
+  if (digits > maxPrecision) return new CelError(`precision of %${verb} is over ${maxPrecision}`)
   const word = infinityWord(Number(number))
   if (word) return word
   if (verb === 'e') return exponential(Number(number), digits)
@@ -141,12 +141,12 @@ function fixedText(value: number, digits: number): string {
 
 /** Whether the value lies exactly between two numbers of so many digits; Go then takes the even one. */
 function isTie(value: number, digits: number): boolean {
-  const exact = value.toFixed(mostPrecision)
+  const exact = value.toFixed(maxPrecision)
   return /^50*$/.test(exact.slice(exact.indexOf('.') + 1 + digits))
 }
 
 function towardsZero(value: number, digits: number): string {
-  const exact = value.toFixed(mostPrecision)
+  const exact = value.toFixed(maxPrecision)
   const point = exact.indexOf('.')
   return exact.slice(0, digits ? point + 1 + digits : point)
 }

@@ -67,8 +67,8 @@ export class ProtectionCache {
 }
 
 /** Whether a cache is complete and follows its cluster. */
-export function isCurrent(informer: { readonly synced: boolean; readonly trouble: unknown }): boolean {
-  return informer.synced && informer.trouble === undefined
+export function isCurrent(informer: { readonly synced: boolean; readonly lastError: unknown }): boolean {
+  return informer.synced && informer.lastError === undefined
 }
 
 const followsFreely: ReadonlySet<string> = new Set(['system-namespace', 'own-machinery'])

@@ -50,13 +50,13 @@ function applyOperation(box: Box, { op, path, from, value }: JsonPatchOperation)
   }
 }
 
-const mostCopied = 3 * 1024 * 1024
+const maxCopiedBytes = 3 * 1024 * 1024
 
 /** Copies of copies grow without end: a patch makes no more of them than a body may hold. */
 function copied(box: Box, value: unknown): unknown {
   const text = JSON.stringify(value)
   box.copied += text.length
-  if (box.copied > mostCopied) throw new Error(`copies come to more than ${mostCopied} bytes`)
+  if (box.copied > maxCopiedBytes) throw new Error(`copies come to more than ${maxCopiedBytes} bytes`)
   return JSON.parse(text)
 }
 

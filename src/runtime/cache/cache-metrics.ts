@@ -13,12 +13,12 @@ export interface CacheMetrics {
 export function cacheMetrics(
   metrics: Metrics,
   { cluster, type }: { readonly cluster: string; readonly type: ResourceType },
-  read: () => { readonly objects: number; readonly trouble: boolean },
+  read: () => { readonly objects: number; readonly isFailing: boolean },
 ): CacheMetrics {
   const labels = { cluster, kind: kindKey(type) }
   const names = ['cluster', 'kind'] as const
   const objects = metrics.gauge({ name: 'sojourn_cache_objects', help: 'Objects in caches.', labels: names })
-  const trouble = metrics.gauge({
+  const failing = metrics.gauge({
     name: 'sojourn_cache_trouble',
     help: 'Whether a cache cannot follow its cluster at the moment.',
     labels: names,
@@ -36,7 +36,7 @@ export function cacheMetrics(
   const stopCollecting = metrics.onCollect(() => {
     const now = read()
     objects.set(labels, now.objects)
-    trouble.set(labels, now.trouble ? 1 : 0)
+    failing.set(labels, now.isFailing ? 1 : 0)
   })
   return {
     listed: (because) => lists.inc({ ...labels, because }),
@@ -44,7 +44,7 @@ export function cacheMetrics(
     close() {
       stopCollecting()
       objects.remove(labels)
-      trouble.remove(labels)
+      failing.remove(labels)
     },
   }
 }

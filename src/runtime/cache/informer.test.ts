@@ -129,7 +129,7 @@ describe.each([
         const shown = informer.list().map(({ metadata }) => [metadata.name, metadata.resourceVersion])
         expect(new Map(shown as [string, string][])).toEqual(new Map(expected as [string, string][]))
         expect(new Set(there.keys())).toEqual(new Set(shown.map(([key]) => key)))
-        expect(informer.trouble).toBeUndefined()
+        expect(informer.lastError).toBeUndefined()
         informer.close()
         await clock.settle()
         expect(api.watches).toBe(0)
@@ -138,7 +138,7 @@ describe.each([
     )
   })
 
-  it('tells of what vanished while nobody looked, and of what came back as another', async () => {
+  it('reports objects deleted or replaced while the watch was down', async () => {
     const { clock, api, open } = informed({ streams })
     for (const name of ['gone', 'reborn', 'same']) api.put('configmaps', configMap(name))
     const { changes } = open()
@@ -157,21 +157,21 @@ describe.each([
     const { clock, api, open, lines, metrics } = informed({ streams })
     api.put('configmaps', configMap('a'))
     const { informer, changes } = open()
-    const troubles: (string | undefined)[] = []
-    informer.onTrouble((trouble) => troubles.push(trouble?.name))
+    const errors: (string | undefined)[] = []
+    informer.onError((error) => errors.push(error?.name))
     await clock.settle()
     const heal = refuse(api, Number.POSITIVE_INFINITY)
     api.disturb('cut')
     await clock.runFor(10 * minute)
-    expect(informer.trouble).toBeInstanceOf(StatusError)
+    expect(informer.lastError).toBeInstanceOf(StatusError)
     expect(informer.get('default', 'a')).toBeDefined()
     expect(changes).toEqual(['added a initially'])
     expect(lines.filter(({ level }) => level === 'error')).toHaveLength(1)
     expect(metrics.render()).toContain('sojourn_cache_trouble{cluster="",kind="ConfigMap"} 1')
     heal()
     await clock.runFor(minute)
-    expect(informer.trouble).toBeUndefined()
-    expect(troubles.at(-1)).toBeUndefined()
+    expect(informer.lastError).toBeUndefined()
+    expect(errors.at(-1)).toBeUndefined()
     expect(metrics.render()).toContain('sojourn_cache_trouble{cluster="",kind="ConfigMap"} 0')
   })
 
@@ -246,7 +246,7 @@ describe.each([
     ['HTML', '<html>login</html>'],
     ['a list without a version', { items: [] }],
     ['items that are not objects', { metadata: { resourceVersion: '1' }, items: [{ metadata: {} }] }],
-  ])('takes %s for trouble, not for an empty world', async (_case, body) => {
+  ])('reports %s as an error, not as an empty cluster', async (_case, body) => {
     const { clock, api, open } = informed({ streams })
     api.put('configmaps', configMap('a'))
     const { informer, changes } = open()
@@ -256,11 +256,11 @@ describe.each([
     api.streams = false
     api.disturb('garble')
     await clock.runFor(10 * minute)
-    expect(informer.trouble).toBeDefined()
+    expect(informer.lastError).toBeDefined()
     expect(changes).toEqual(['added a initially'])
     api.faults.length = 0
     await clock.runFor(minute)
-    expect(informer.trouble).toBeUndefined()
+    expect(informer.lastError).toBeUndefined()
   })
 })
 
@@ -282,7 +282,7 @@ describe('Informer', () => {
     await clock.runFor(minute)
     expect(informer.size).toBe(1199)
     expect(replayed(told).size).toBe(1199)
-    expect(informer.trouble).toBeUndefined()
+    expect(informer.lastError).toBeUndefined()
   })
 
   it.each([
@@ -295,13 +295,13 @@ describe('Informer', () => {
     const { informer, told } = open()
     await clock.runFor(2 * minute)
     expect(informer.synced).toBe(true)
-    expect(informer.trouble).toBeUndefined()
+    expect(informer.lastError).toBeUndefined()
     expect(replayed(told).size).toBe(1)
     const asked = api.requests.filter(({ query }) => query?.sendInitialEvents)
     expect(asked).toHaveLength(1)
   })
 
-  it('gives objects their kind, and nobody their managed fields', async () => {
+  it('sets the kind of each object and drops its managed fields', async () => {
     const { clock, api, open } = informed({ streams: false })
     api.put('configmaps', configMap('a'))
     const { informer } = open()

@@ -1,6 +1,6 @@
 import type { ResourceType, StoredObject } from '../../kube/object.ts'
 import type { IndexFunction } from './object-cache.ts'
-import type { Trouble } from './reflector.ts'
+import type { WatchError } from './reflector.ts'
 import { isAtLeast } from './resource-version.ts'
 import type { SharedCache } from './shared-cache.ts'
 
@@ -13,7 +13,7 @@ export interface Change<T extends StoredObject = StoredObject> {
   readonly initial: boolean
 }
 
-/** Leaves out what nobody who shares a cache needs; its metadata stays. */
+/** Drops parts of an object that no user of the shared cache needs. It must keep the metadata. */
 export type Trim = (object: StoredObject) => StoredObject
 
 /** Which objects of a type are of interest, and how they are to be found. */
@@ -42,7 +42,7 @@ export interface InformerSource {
 export class Informer<T extends StoredObject = StoredObject> {
   readonly type: ResourceType
   readonly cluster: string
-  /** Holds `T`s, as whoever opened this use has said. */
+  /** Typed as the caller of `open` declared; the cache itself does not check. */
   readonly #cache: SharedCache
   readonly #indexes: Readonly<Record<string, IndexFunction>>
   readonly #release: () => void
@@ -59,7 +59,7 @@ export class Informer<T extends StoredObject = StoredObject> {
     for (const index of Object.values(indexes)) cache.objects.addIndex(index)
   }
 
-  /** Everything that was there when we came is in the cache. Never goes back to false. */
+  /** Whether the first list is in the cache. Never goes back to false. */
   get synced(): boolean {
     return this.#cache.synced
   }
@@ -69,16 +69,16 @@ export class Informer<T extends StoredObject = StoredObject> {
     return this.#cache.resourceVersion
   }
 
-  /** Why the cache cannot follow its cluster at the moment; what it holds is then of uncertain age. */
-  get trouble(): Trouble | undefined {
-    return this.#cache.currentTrouble
+  /** Why list or watch fails now; undefined once they work again. While set, the objects may be stale. */
+  get lastError(): WatchError | undefined {
+    return this.#cache.lastError
   }
 
   get size(): number {
     return this.#cache.objects.size
   }
 
-  /** Nobody follows the cluster for this use any more, and its indexes are gone. */
+  /** True after `close()`: the informer receives no more changes, and its indexes are removed. */
   get closed(): boolean {
     return this.#closed
   }
@@ -96,7 +96,7 @@ export class Informer<T extends StoredObject = StoredObject> {
     }
   }
 
-  /** The object; `namespace` is '' for what has none. */
+  /** The object; `namespace` is '' for cluster-scoped kinds. */
   get(namespace: string, name: string): T | undefined {
     return this.#cache.objects.get(namespace, name) as T | undefined
   }
@@ -118,22 +118,22 @@ export class Informer<T extends StoredObject = StoredObject> {
     return isAtLeast(this.#cache.resourceVersion, resourceVersion)
   }
 
-  /** Calls once, when the cache has reached this version; the result cancels. */
+  /** Calls back once, when the cache has reached this version. The result cancels. */
   onReached(resourceVersion: string, callback: () => void): () => void {
     return this.#ending(this.#cache.onReached(resourceVersion, callback))
   }
 
-  /** Tells of each change after the cache has it; first, at once, of what is there. The result ends it. */
+  /** Calls back synchronously for each object in the cache, then after each change. The result unsubscribes. */
   subscribe(handler: (change: Change<T>) => void): () => void {
     return this.#ending(this.#cache.subscribe(handler as (change: Change) => void))
   }
 
-  /** Calls when `trouble` comes or goes. The result ends it. */
-  onTrouble(handler: (trouble: Trouble | undefined) => void): () => void {
-    return this.#ending(this.#cache.onTrouble(handler))
+  /** Calls back when `lastError` changes. The result unsubscribes. */
+  onError(handler: (error: WatchError | undefined) => void): () => void {
+    return this.#ending(this.#cache.onError(handler))
   }
 
-  /** Ends this use and its subscriptions; the cache goes with its last use. */
+  /** Ends this informer and its subscriptions. The shared cache ends with its last informer. */
   close(): void {
     if (this.#closed) return
     this.#closed = true

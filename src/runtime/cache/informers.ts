@@ -51,7 +51,7 @@ export class Informers {
   /** By reader, then by what is selected and kept of it. Each is in use, or was until less than a linger ago. */
   readonly #shared = new Map<ApiReader, Map<string, Shared>>()
   readonly #trims: Trim[] = []
-  /** Follow clusters outside the asynchronous context of whoever asked first. */
+  /** Runs watches outside the asynchronous context of the first caller. */
   readonly #run: (reflector: Reflector, signal: AbortSignal) => void
 
   constructor({ clock, random, log, metrics }: InformersPorts, options: InformersOptions = {}) {
@@ -137,7 +137,7 @@ export class Informers {
     const control = new AbortController()
     const metrics = cacheMetrics(this.#metrics, { cluster, type }, () => ({
       objects: cache.objects.size,
-      trouble: cache.currentTrouble !== undefined,
+      isFailing: cache.lastError !== undefined,
     }))
     const log = this.#log.with({ kind: kindKey(type), ...(cluster ? { cluster } : {}) })
     const cache = new SharedCache({ type, freeze: this.#freeze, trim, log, metrics })

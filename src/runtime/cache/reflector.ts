@@ -11,7 +11,7 @@ import { slices } from '../time/slices.ts'
 import { checkedEvent, checkObject, GarbledError, isGarbled, openWatch, type ApiReader } from './watch-stream.ts'
 
 /** Why a cache cannot follow its cluster. */
-export type Trouble = StatusError | TransportError
+export type WatchError = StatusError | TransportError
 
 /** What a reflector tells, in the order in which it came about. */
 export interface Sink {
@@ -24,7 +24,7 @@ export interface Sink {
   /** Everything up to this version has been told. */
   progress(resourceVersion: string): void
   /** What is in the way, or undefined when nothing is any more. */
-  trouble(trouble: Trouble | undefined): void
+  reportError(error: WatchError | undefined): void
 }
 
 /** What to follow. */
@@ -170,7 +170,7 @@ export class Reflector {
     const stream = await attempt.run((signal) =>
       tracked(this.#clock, () => openWatch(this.#reader, type, { ...request, signal })),
     )
-    if (this.#at !== undefined) this.#sink.trouble(undefined)
+    if (this.#at !== undefined) this.#sink.reportError(undefined)
     const slice = slices(this.#clock)
     const followed = attempt.run(async (signal) => {
       for await (const event of stream) {
@@ -181,7 +181,7 @@ export class Reflector {
       }
     })
     await followed.catch((error: unknown) => {
-      // Silence alone is not trouble: not every server sends bookmarks. Asking again tells.
+      // Silence alone is not an error: not every server sends bookmarks. A new request shows whether it is.
       if (!(error instanceof SilenceError) || this.#at === undefined) throw error
     })
   }
@@ -197,7 +197,7 @@ export class Reflector {
   #complete(resourceVersion: string): void {
     this.#at = resourceVersion
     this.#sink.complete(resourceVersion)
-    this.#sink.trouble(undefined)
+    this.#sink.reportError(undefined)
   }
 
   #recover(error: unknown): void {
@@ -207,8 +207,8 @@ export class Reflector {
       this.#at = undefined
       this.#because = isExpired ? 'expired' : 'garbled'
     }
-    // An expired version is nobody's fault, and the server is there to say so.
-    if (!isExpired) this.#sink.trouble(asTrouble(error))
+    // An expired resource version is normal, and shows that the server answers.
+    if (!isExpired) this.#sink.reportError(asWatchError(error))
   }
 
   #pauseMs(error: unknown): number {
@@ -246,7 +246,7 @@ function isUnknownToServer(error: unknown): boolean {
   )
 }
 
-function asTrouble(error: unknown): Trouble {
+function asWatchError(error: unknown): WatchError {
   if (isStatusError(error) || error instanceof TransportError) return error
   return new TransportError(error instanceof Error ? error.message : String(error), { cause: error })
 }

@@ -4,7 +4,7 @@ import type { CacheMetrics } from './cache-metrics.ts'
 import type { Change, Trim } from './informer.ts'
 import type { LogFields, Logger } from '../observability/log.ts'
 import { ObjectCache } from './object-cache.ts'
-import type { Sink, Trouble } from './reflector.ts'
+import type { Sink, WatchError } from './reflector.ts'
 import { isAtLeast } from './resource-version.ts'
 
 export interface SharedCacheOptions {
@@ -23,13 +23,13 @@ export class SharedCache implements Sink {
   readonly #apiVersion: string
   /** Replaced, never changed: who comes while a change is told has already seen it in the cache. */
   #handlers: readonly ((change: Change) => void)[] = []
-  #troubleHandlers: readonly ((trouble: Trouble | undefined) => void)[] = []
+  #errorHandlers: readonly ((error: WatchError | undefined) => void)[] = []
   /** Those who wait for a version, lowest first. */
   readonly #awaited: { readonly resourceVersion: string; readonly callback: () => void }[] = []
   #synced = false
   readonly #whenSynced = Promise.withResolvers<void>()
   #resourceVersion = ''
-  #trouble: Trouble | undefined
+  #lastError: WatchError | undefined
   /** While a full picture comes in over what is there: the objects it has mentioned. */
   #mentioned: Set<StoredObject> | undefined
 
@@ -51,8 +51,8 @@ export class SharedCache implements Sink {
     return this.#resourceVersion
   }
 
-  get currentTrouble(): Trouble | undefined {
-    return this.#trouble
+  get lastError(): WatchError | undefined {
+    return this.#lastError
   }
 
   subscribe(handler: (change: Change) => void): () => void {
@@ -63,10 +63,10 @@ export class SharedCache implements Sink {
     }
   }
 
-  onTrouble(handler: (trouble: Trouble | undefined) => void): () => void {
-    this.#troubleHandlers = [...this.#troubleHandlers, handler]
+  onError(handler: (error: WatchError | undefined) => void): () => void {
+    this.#errorHandlers = [...this.#errorHandlers, handler]
     return () => {
-      this.#troubleHandlers = this.#troubleHandlers.filter((other) => other !== handler)
+      this.#errorHandlers = this.#errorHandlers.filter((other) => other !== handler)
     }
   }
 
@@ -129,12 +129,12 @@ export class SharedCache implements Sink {
     }
   }
 
-  trouble(trouble: Trouble | undefined): void {
-    if (this.#trouble === trouble) return
-    if (trouble && !this.#trouble) this.#options.log.error('cache cannot follow its cluster', { error: trouble })
-    if (!trouble) this.#options.log.info('cache follows its cluster again')
-    this.#trouble = trouble
-    for (const handler of this.#troubleHandlers) this.#safely(() => handler(trouble))
+  reportError(error: WatchError | undefined): void {
+    if (this.#lastError === error) return
+    if (error && !this.#lastError) this.#options.log.error('cache cannot follow its cluster', { error })
+    if (!error) this.#options.log.info('cache follows its cluster again')
+    this.#lastError = error
+    for (const handler of this.#errorHandlers) this.#safely(() => handler(error))
   }
 
   /** Keeps those who wait from waiting for ever. */

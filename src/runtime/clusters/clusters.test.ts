@@ -185,11 +185,11 @@ describe('Clusters', () => {
     await clock.runFor(2 * minute)
     expect(handle.status).toEqual({ state: 'unreachable', because: 'connect ECONNREFUSED' })
     expect(informer.size).toBe(1)
-    expect(informer.trouble).toBeDefined()
+    expect(informer.lastError).toBeDefined()
     leaves.one?.faults.splice(0)
     await clock.runFor(2 * minute)
     expect(handle.status).toEqual({ state: 'reachable' })
-    expect(informer.trouble).toBeUndefined()
+    expect(informer.lastError).toBeUndefined()
     expect(states).toContain('unreachable')
   })
 

@@ -21,14 +21,14 @@ export interface AlarmSet {
   close(): void
 }
 
-const mostUsers = 256
+const maxUsers = 256
 
-/** Every "wake me at t" of the process: one wheel, one timer, rung in slices so that a crowd due at once blocks nobody. */
+/** All alarms of the process on one timer wheel. Due alarms fire in time slices, so that many at once do not block the loop. */
 export class Alarms {
   readonly #clock: Clock
   readonly #sliceMs: number
   /** Due times are wall-clock, timers are not: a wall clock that was set forward is noticed after so long at the latest. */
-  readonly #longestSleepMs: number
+  readonly #maxSleepMs: number
   readonly #keys = new KeyTable()
   /** Each entry holds a reference to its key. */
   readonly #schedule: Schedule
@@ -38,10 +38,10 @@ export class Alarms {
   #armedAt = Number.POSITIVE_INFINITY
   #disarm = () => {}
 
-  constructor(clock: Clock, options: { readonly sliceMs?: number; readonly longestSleepMs?: number } = {}) {
+  constructor(clock: Clock, options: { readonly sliceMs?: number; readonly maxSleepMs?: number } = {}) {
     this.#clock = clock
     this.#sliceMs = options.sliceMs ?? 2
-    this.#longestSleepMs = options.longestSleepMs ?? 3_600_000
+    this.#maxSleepMs = options.maxSleepMs ?? 3_600_000
     this.#schedule = new Schedule(clock)
   }
 
@@ -52,7 +52,7 @@ export class Alarms {
 
   open(ring: (handle: number, at: number) => void): AlarmSet {
     const user = this.#users.push(ring) - 1
-    if (user >= mostUsers) throw new RangeError('too many users of one schedule')
+    if (user >= maxUsers) throw new RangeError('too many users of one schedule')
     const prefix = String.fromCharCode(user)
     const keys = this.#keys
     return {
@@ -91,7 +91,7 @@ export class Alarms {
   #arm(at: number): void {
     this.#disarm()
     this.#armedAt = at
-    const delayMs = Math.min(this.#longestSleepMs, Math.max(0, at - this.#clock.now()))
+    const delayMs = Math.min(this.#maxSleepMs, Math.max(0, at - this.#clock.now()))
     this.#disarm = this.#clock.after(delayMs, () => this.#ring())
   }
 

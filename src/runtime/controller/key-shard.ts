@@ -20,10 +20,10 @@ const start = 1
 const use = 2
 const lengthMask = 0xffff
 const reference = 0x1_0000
-const mostReferences = 0xffff
+const maxReferences = 0xffff
 /** Set in the length when the text holds anything beyond Latin-1 and takes two bytes per unit. */
 const wide = 0x8000
-const longest = 0x7fff
+const maxKeyLength = 0x7fff
 
 /** One shard of a key table: an open-addressing index over entries whose texts lie end to end in one buffer. */
 export class KeyShard {
@@ -77,7 +77,7 @@ export class KeyShard {
 
   retain(entry: number): void {
     const used = this.#live(entry)
-    if (used >>> 16 === mostReferences) throw new RangeError('a key has too many users')
+    if (used >>> 16 === maxReferences) throw new RangeError('a key has too many users')
     this.#entries[entry * words + use] = used + reference
   }
 
@@ -132,7 +132,7 @@ export class KeyShard {
   /** Appends a text and gives the entry its first reference. */
   #write(entry: number, text: string): void {
     const { length } = text
-    if (length > longest) throw new RangeError(`a key of ${length} characters is too long`)
+    if (length > maxKeyLength) throw new RangeError(`a key of ${length} characters is too long`)
     if (this.#textsEnd + length * 2 > this.#texts.length)
       this.#moveTexts(Math.ceil((this.#textsEnd + length * 2) * 1.35))
     const texts = this.#texts

@@ -87,8 +87,8 @@ describe('WorkQueue', () => {
     expect(seen.has(1) && seen.has(2)).toBe(true)
   })
 
-  it('refuses the end of work that nobody began', () => {
-    expect(() => new WorkQueue().done(3)).toThrow('nobody')
+  it('rejects done() for a handle that is not being processed', () => {
+    expect(() => new WorkQueue().done(3)).toThrow('not being processed')
   })
 })
 

@@ -17,7 +17,7 @@ const ready = 4
 const active = 8
 const again = 16
 
-/** What is known of 4,096 handles: zero state is a handle nobody wants. */
+/** What is known of 4,096 handles: zero means not queued. */
 class Page {
   readonly state = new Uint8Array(pageLength)
   /** Neighbours in the lane of a ready handle. */
@@ -82,7 +82,7 @@ export class WorkQueue {
     const page = this.#pageFor(handle)
     const offset = handle & pageMask
     const state = page.state[offset] as number
-    if (!(state & active)) throw new Error('a handle was done that nobody had taken')
+    if (!(state & active)) throw new Error('done() was called for a handle that is not being processed')
     page.state[offset] = 0
     this.#active--
     if (state & again) this.#append(handle, state & laneBits)

@@ -2,7 +2,7 @@ import { request as httpRequest, type Agent as PlainAgent } from 'node:http'
 import { request as httpsRequest, type Agent, type RequestOptions } from 'node:https'
 import { Outgoing } from './outgoing.ts'
 
-/** A request to somebody else's server, as a value. */
+/** A request to an external server, as a value. */
 export interface HttpRequest {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   readonly url: string

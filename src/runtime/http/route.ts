@@ -19,7 +19,7 @@ export interface RouteRequest {
   /** Lower-case names. */
   readonly headers: Readonly<Record<string, string>>
   readonly body: string
-  /** Absent when nobody has signed in. */
+  /** Absent for anonymous requests. */
   readonly user?: RouteUser
 }
 

@@ -53,12 +53,12 @@ interface Subject {
   readonly resourceVersion?: string
 }
 
-/** Writes Events: the same again counts up, an object that talks too much is cut short, and failures harm nobody. */
+/** Writes Events. Repeated ones are counted, each object is rate limited, and a failed write is only logged. */
 export class EventRecorder {
   readonly #component: string
   readonly #ports: EventRecorderPorts
   readonly #counter: Counter<'result'> | undefined
-  /** By what they say, the one that happened longest ago first. */
+  /** Keyed by content; the least recently repeated first. */
   readonly #series = new BoundedMap<string, Series>(4096)
   /** Not written yet, or again since. */
   readonly #unwritten = new Set<Series>()
@@ -84,7 +84,7 @@ export class EventRecorder {
     series.lastAt = this.#ports.clock.now()
     const { apiVersion, kind, namespace, name } = series.subject
     if (!this.#allowance.take(JSON.stringify([apiVersion, kind, namespace, name]))) return this.#count('suppressed')
-    if (this.#unwritten.size >= mostUnwritten) return this.#count('suppressed')
+    if (this.#unwritten.size >= maxUnwritten) return this.#count('suppressed')
     this.#unwritten.add(series)
     this.#startWriting()
   }
@@ -172,7 +172,7 @@ export class EventRecorder {
       type,
       reason,
       action,
-      message: message.length > longestMessage ? `${message.slice(0, longestMessage - 1)}…` : message,
+      message: message.length > maxMessageLength ? `${message.slice(0, maxMessageLength - 1)}…` : message,
       count,
       firstTimestamp: formatTime(firstAt),
       lastTimestamp: formatTime(lastAt),
@@ -188,8 +188,8 @@ export class EventRecorder {
   }
 }
 
-const mostUnwritten = 1000
-const longestMessage = 1024
+const maxUnwritten = 1000
+const maxMessageLength = 1024
 /** The same thing after so long is a new Event. */
 const seriesMs = 600_000
 

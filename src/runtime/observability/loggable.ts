@@ -2,7 +2,7 @@
 export function loggable(value: unknown, depth = 0): unknown {
   switch (typeof value) {
     case 'string':
-      return withoutSecrets(value.length > longest ? `${value.slice(0, longest)}…` : value)
+      return withoutSecrets(value.length > maxLength ? `${value.slice(0, maxLength)}…` : value)
     case 'number':
     case 'boolean':
     case 'undefined':
@@ -16,11 +16,11 @@ export function loggable(value: unknown, depth = 0): unknown {
   }
 }
 
-const longest = 4096
+const maxLength = 4096
 const deepest = 6
 const hidden = '[hidden]'
 
-/** Field names whose values nobody may read in a log. */
+/** Names of fields whose values must not appear in a log. */
 const secretName =
   /^(authorization|cookie|set-cookie|.*(password|passwd|token|apikey|api-key|api_key|secretkey|client.?secret|private.?key|hmac.?key|client-key-data|kubeconfig)(data)?)$/i
 

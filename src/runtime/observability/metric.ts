@@ -12,7 +12,7 @@ export interface Family {
 }
 
 /** Names come from users' objects: beyond this many series a metric counts them together rather than eat the memory. */
-const mostSeries = 5000
+const maxSeries = 5000
 
 /** Series by label values, in order of first use; all have the same labels. */
 class Series<L extends string, S> {
@@ -34,7 +34,7 @@ class Series<L extends string, S> {
     const existing = this.#series.get(key)
     if (existing !== undefined) return existing
     const created = this.#create()
-    if (this.#series.size < mostSeries) {
+    if (this.#series.size < maxSeries) {
       this.#series.set(key, created)
       return created
     }

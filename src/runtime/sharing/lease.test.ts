@@ -28,7 +28,7 @@ function contenders(...identities: readonly string[]) {
 }
 
 describe('Lease', () => {
-  it('is held by at most one member at any time, whoever is cut off, stopped or comes back', async () => {
+  it('is held by at most one member at any time, even if members are cut off, stopped or come back', async () => {
     const step = fc.record({ member: fc.nat(2), do: fc.constantFrom('cut', 'mend', 'stop'), passMs: fc.nat(20_000) })
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 12 }), async (script) => {

@@ -45,7 +45,7 @@ export interface LeaseObject extends StoredObject {
 }
 
 /**
- * One `coordination.k8s.io` Lease that at most one member holds. Nobody's wall clock counts: its holder acts only for
+ * One `coordination.k8s.io` Lease that at most one member holds. No member's wall clock counts: its holder acts only for
  * the renew deadline after it began its last renewal, the others wait for its whole duration after they saw it change.
  */
 export class Lease {
@@ -74,7 +74,7 @@ export class Lease {
     return this.#ports.clock.monotonic() - this.#renewedAt < this.#options.renewDeadlineMs
   }
 
-  /** Who holds it as far as we have seen; '' when nobody does, or nobody has for its whole duration. */
+  /** Who holds it as far as we have seen; '' when it is free or has expired. */
   get holder(): string {
     const { holderIdentity, leaseDurationSeconds = 0 } = this.#seen?.spec ?? {}
     if (!holderIdentity) return ''

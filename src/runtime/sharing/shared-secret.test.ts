@@ -23,7 +23,7 @@ describe('a secret that replicas share', () => {
     expect(Buffer.from(later, 'base64')).toHaveLength(32)
   })
 
-  it('says which field is missing from a Secret that somebody else made', async () => {
+  it('says which field is missing from a Secret that Sojourn did not create', async () => {
     const { field: _, ...metadata } = place
     await client.create(secrets, { apiVersion: 'v1', kind: 'Secret', metadata, data: { other: 'eA==' } })
     await expect(sharedSecret(client, place)).rejects.toThrow('Secret default/shared has no key')

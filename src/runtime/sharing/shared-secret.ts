@@ -13,7 +13,7 @@ export interface SharedSecretPlace {
   readonly labels?: Readonly<Record<string, string>>
 }
 
-/** A text that nobody can guess and all replicas have: the one in its Secret, made by whoever comes first. */
+/** A random text that all replicas share: read from its Secret, which the first replica creates. */
 export async function sharedSecret(
   client: Client,
   { namespace, name, field, labels = {} }: SharedSecretPlace,

@@ -42,13 +42,13 @@ export const systemClock: Clock = {
 }
 
 // A longer setTimeout overflows 32 bits and fires at once, which in a product that deletes on time is a mass deletion.
-const longestTimerMs = 3_600_000
+const maxTimerMs = 3_600_000
 
 function startTimer(dueAt: number, callback: () => void): () => void {
   let timer: NodeJS.Timeout
   const arm = () => {
     const leftMs = dueAt - performance.now()
-    if (leftMs > longestTimerMs) timer = setTimeout(arm, longestTimerMs)
+    if (leftMs > maxTimerMs) timer = setTimeout(arm, maxTimerMs)
     else timer = setTimeout(callback, Math.max(0, leftMs))
   }
   arm()

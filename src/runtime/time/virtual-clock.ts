@@ -87,14 +87,14 @@ export class VirtualClock implements Clock {
       if (this.#requests !== before) busySince = performance.now()
       else if (this.#isBusy() && performance.now() - busySince > stuckMs)
         throw new Error('tracked work waits for something that does not come: time cannot go on')
-      // Whoever asked the clock for something has just done some work, and may have woken others.
+      // The caller of the clock has just done some work, and may have woken other tasks.
       quiet = this.#requests === before && breathing.length === 0 ? quiet + 1 : 0
     }
   }
 
   /**
    * Runs until this time (epoch milliseconds): timers fire in order, each after all work before it has come to rest.
-   * Stays where it is as soon as somebody says `enough`.
+   * Stops as soon as a caller says `enough`.
    */
   async run(untilMs: number, enough: () => boolean = () => false): Promise<void> {
     if (this.#running) throw new Error('the clock is running already')

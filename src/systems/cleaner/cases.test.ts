@@ -96,7 +96,7 @@ describe('time', () => {
   })
 
   it('C2-6: deletes nothing early when the wall clock is set back, and notices one set forward within half a minute', async () => {
-    const alarms = new Alarms(world.clock, { longestSleepMs: 30_000 })
+    const alarms = new Alarms(world.clock, { maxSleepMs: 30_000 })
     world.run(cleanerController({ ...world, ports: { ...world.ports, alarms }, type: cleaner.type }))
     await world.create(configMap('a'))
     await world.create(cleanerOf({ ttl: '3h', targets: [target('a')] }))

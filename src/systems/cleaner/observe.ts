@@ -48,7 +48,7 @@ export async function observeCached(
   const resolutions = new Map<string, Resolution>()
   for (const { target, at } of located) {
     const informer = 'type' in at ? watches.informer(at.type) : undefined
-    if (informer && !informer.synced && !informer.trouble) return undefined
+    if (informer && !informer.synced && !informer.lastError) return undefined
     resolutions.set(target.name, 'type' in at ? resolveCached(informer, target, at) : at)
   }
   return { self, reading, resolutions }
@@ -104,7 +104,7 @@ async function locate(client: Client, target: Target, namespace: string): Promis
 }
 
 function resolveCached(informer: Informer | undefined, target: Target, { type, namespace }: Location): Resolution {
-  if (!informer?.synced || informer.trouble) return cacheProblem(informer)
+  if (!informer?.synced || informer.lastError) return cacheProblem(informer)
   const { select } = target
   if (select.by === 'name') return resolveOne(target, type, informer.get(namespace, select.name))
   const objects = informer
@@ -140,7 +140,7 @@ function counts({ excludeTerminating }: Target, { metadata }: StoredObject): boo
 }
 
 function cacheProblem(informer: Informer | undefined): Unreadable {
-  return informer?.trouble ? unreadable(informer.trouble) : { found: 'unknown', message: 'it is not watched yet' }
+  return informer?.lastError ? unreadable(informer.lastError) : { found: 'unknown', message: 'it is not watched yet' }
 }
 
 function unreadable(error: Error): Unreadable {

@@ -89,7 +89,7 @@ class Watch {
     this.informer = informer
     this.#notify = notify
     informer.subscribe((change) => !change.initial && this.#notifyOf(change))
-    informer.onTrouble(() => this.#notifyAll())
+    informer.onError(() => this.#notifyAll())
     // Cleaners reconciled before the cache was synced settled without a decision.
     informer.whenSynced().then(
       () => this.#notifyAll(),

@@ -193,7 +193,7 @@ export class Promoter {
     this.#approvals.subscribe(({ object }) => this.controller.enqueue(pipelineKeyOf(object), 'user'))
     const enqueueAll = () => this.#enqueueAll()
     this.#freeze.subscribe(enqueueAll)
-    for (const informer of [this.#freeze, this.#approvals]) informer.onTrouble(enqueueAll)
+    for (const informer of [this.#freeze, this.#approvals]) informer.onError(enqueueAll)
     for (const informer of [this.#pipelines, this.#freeze, this.#approvals])
       informer.whenSynced().then(enqueueAll, () => {})
   }
@@ -206,7 +206,7 @@ export class Promoter {
 
   async #reconcile(key: Key, signal: AbortSignal): Promise<Outcome> {
     // Without permission to read them there are no approvals and no freeze; a slow first list is waited for.
-    const areKnown = [this.#freeze, this.#approvals].every(({ synced, trouble }) => synced || trouble)
+    const areKnown = [this.#freeze, this.#approvals].every(({ synced, lastError }) => synced || lastError)
     if (!this.#pipelines.synced || !areKnown) return settled
     const pipeline = this.#pipelines.get(key.namespace, key.name)
     return reconcilePipeline(keyToString(key), pipeline, { ports: this.#reconcilePorts(key), signal })

@@ -80,7 +80,7 @@ export class ClusterWatch {
 
   /** Kinds whose objects cannot be read at the moment. */
   get unknownKinds(): readonly string[] {
-    const silent = [...this.#watched].filter(([, { informer }]) => !informer.synced || informer.trouble)
+    const silent = [...this.#watched].filter(([, { informer }]) => !informer.synced || informer.lastError)
     return [...silent.map(([name]) => name), ...(this.#unread ?? [])]
   }
 
@@ -92,7 +92,7 @@ export class ClusterWatch {
   /** Whether the graph has all objects of this kind. */
   isComplete(type: ResourceType): boolean {
     const informer = this.#watched.get(groupResource(type))?.informer
-    return informer !== undefined && informer.synced && informer.trouble === undefined
+    return informer !== undefined && informer.synced && informer.lastError === undefined
   }
 
   close(): void {
@@ -175,9 +175,9 @@ function named(object: StoredObject, apiVersion: string, kind: string): StoredOb
 }
 
 function firstLook(informer: Informer, signal?: AbortSignal): Promise<void> {
-  if (informer.trouble) return Promise.resolve()
+  if (informer.lastError) return Promise.resolve()
   return new Promise((resolve) => {
-    const done = informer.onTrouble((trouble) => trouble && resolve())
+    const done = informer.onError((error) => error && resolve())
     informer.whenSynced(signal).then(resolve, resolve).finally(done)
   })
 }

@@ -63,19 +63,19 @@ export class ClusterSources {
 
 /** Waits until an informer has synced; throws when it cannot watch its cluster. */
 async function current(informer: Informer, signal: AbortSignal): Promise<void> {
-  if (!informer.synced && !informer.trouble) await syncedOrTroubled(informer, signal)
-  if (informer.synced && !informer.trouble) return
+  if (!informer.synced && !informer.lastError) await untilSyncedOrFailed(informer, signal)
+  if (informer.synced && !informer.lastError) return
   throw new InventoryError(
-    `cannot list ${groupResource(informer.type)}: ${informer.trouble?.message ?? 'not listed yet'}`,
+    `cannot list ${groupResource(informer.type)}: ${informer.lastError?.message ?? 'not listed yet'}`,
     {
-      cause: informer.trouble,
+      cause: informer.lastError,
     },
   )
 }
 
-async function syncedOrTroubled(informer: Informer, signal: AbortSignal): Promise<void> {
+async function untilSyncedOrFailed(informer: Informer, signal: AbortSignal): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>()
-  const stop = informer.onTrouble((trouble) => trouble && resolve())
+  const stop = informer.onError((error) => error && resolve())
   try {
     await Promise.race([informer.whenSynced(signal), promise])
   } catch (error) {

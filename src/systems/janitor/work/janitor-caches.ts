@@ -63,12 +63,12 @@ export class JanitorCaches {
 
   /** Whether every cache has synced and is being watched. */
   get current(): boolean {
-    return this.#all().every(({ synced, trouble }) => synced && trouble === undefined)
+    return this.#all().every(({ synced, lastError }) => synced && lastError === undefined)
   }
 
   /** Whether a human has paused the janitor. True also while that cannot be read. */
   get paused(): boolean {
-    if (!this.#switches.synced || this.#switches.trouble) return true
+    if (!this.#switches.synced || this.#switches.lastError) return true
     const data = (this.#switches.get(sojournNamespace, switchesName)?.data ?? {}) as Readonly<Record<string, string>>
     return data.paused !== undefined && data.paused !== 'false'
   }

@@ -72,7 +72,7 @@ export class TargetSource {
 
   /** Whether the promoter lacks permission to list this kind here. */
   get isForbidden(): boolean {
-    return isStatusError(this.#informer?.trouble, 'Forbidden')
+    return isStatusError(this.#informer?.lastError, 'Forbidden')
   }
 
   close(): void {
@@ -116,7 +116,7 @@ export class TargetSource {
       // Objects of the first list are reported together once the cache is synced.
       if (!initial) onChange({ namespace: object.metadata.namespace ?? '', name: object.metadata.name })
     })
-    informer.onTrouble(() => onChange())
+    informer.onError(() => onChange())
     informer.whenSynced().then(
       () => onChange(),
       () => {},
@@ -158,7 +158,7 @@ export class TargetSource {
   }
 
   #informerProblem(): Problem | undefined {
-    const error = this.#informer?.trouble
+    const error = this.#informer?.lastError
     return error && problemOf(error)
   }
 }
