@@ -152,6 +152,7 @@ export async function startCleaner(
       events,
       ports: { clock, log, metrics },
       type,
+      http: world.http,
       ...(send ? { send } : {}),
     }).start(stop.signal),
   )

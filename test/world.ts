@@ -11,11 +11,13 @@ import { systemClock, type Clock } from '../src/runtime/time/clock.ts'
 import type { Controller } from '../src/runtime/controller/controller.ts'
 import { EventRecorder } from '../src/runtime/observability/event-recorder.ts'
 import { Informers } from '../src/runtime/cache/informers.ts'
+import type { Http } from '../src/runtime/http/http.ts'
 import { silentLogger } from '../src/runtime/observability/log.ts'
 import { Metrics } from '../src/runtime/observability/metrics.ts'
 import { quietClock } from '../src/runtime/time/quiet-clock.ts'
 import { seededRandom } from '../src/runtime/time/random.ts'
 import { VirtualClock } from '../src/runtime/time/virtual-clock.ts'
+import { localNetwork } from './local-network.ts'
 
 /** A cluster with our kinds in it and the parts every system needs, on a clock that the test moves. */
 export interface World<C extends Clock = VirtualClock> extends AsyncDisposable {
@@ -26,6 +28,8 @@ export interface World<C extends Clock = VirtualClock> extends AsyncDisposable {
   readonly events: EventRecorder
   readonly metrics: Metrics
   readonly door: Door
+  /** Reaches servers that a test has started on this machine. */
+  readonly http: Http
   readonly ports: { readonly clock: C; readonly log: typeof silentLogger; readonly metrics: Metrics }
   /** Runs a controller until the world ends. */
   run(controller: Controller): void
@@ -107,6 +111,7 @@ async function build<C extends Clock>(
     events,
     metrics,
     door,
+    http: localNetwork().http,
     ports,
     run: (controller) => void running.push(controller.start(stop.signal)),
     pass: async (ms) => {

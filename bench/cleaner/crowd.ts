@@ -14,6 +14,7 @@ import { Informers } from '../../src/runtime/cache/informers.ts'
 import { silentLogger } from '../../src/runtime/observability/log.ts'
 import { Metrics } from '../../src/runtime/observability/metrics.ts'
 import { cleanerController } from '../../src/systems/cleaner/controller.ts'
+import { localNetwork } from '../../test/local-network.ts'
 
 export interface CrowdFigures {
   readonly firstLookMs: number
@@ -153,6 +154,7 @@ async function start(transport: Transport, clock: Clock) {
     door,
     events,
     ports: { clock, log, metrics, alarms },
+    http: localNetwork().http,
     type: cleaner.type,
   })
   const stopping = new AbortController()

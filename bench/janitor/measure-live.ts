@@ -18,6 +18,7 @@ import { Metrics } from '../../src/runtime/observability/metrics.ts'
 import { createJanitor } from '../../src/systems/janitor/janitor.ts'
 import { judgedPolicy } from './judged-policy.ts'
 import { heapMebibytes, mebibytes, within } from './measure.ts'
+import { localNetwork } from '../../test/local-network.ts'
 
 /** One policy, followed by a whole janitor over the network, judges so many ConfigMaps of a real server out of live caches. */
 const count = Number(process.argv[2] ?? 100_000)
@@ -52,6 +53,7 @@ async function measureLooks(kubeconfig: string): Promise<void> {
     events,
     ports: { clock, log, metrics },
     cluster: (name) => clusters.client(name),
+    network: localNetwork(),
     identity: 'bench',
     publicUrl: () => 'https://sojourn.example',
   })

@@ -1,17 +1,35 @@
-import { request as httpRequest, Agent as HttpAgent, type IncomingMessage, type RequestOptions } from 'node:http'
-import { request as httpsRequest, Agent as HttpsAgent } from 'node:https'
+import {
+  request as httpRequest,
+  Agent as HttpAgent,
+  type AgentOptions as HttpAgentOptions,
+  type IncomingMessage,
+  type RequestOptions,
+} from 'node:http'
+import { request as httpsRequest, Agent as HttpsAgent, type AgentOptions as HttpsAgentOptions } from 'node:https'
 import type { ApiRequest, ApiResponse, Transport } from '../kube/transport.ts'
 import type { ClusterConfig, Credentials } from './cluster-config.ts'
 import { jsonLines } from './json-lines.ts'
 import { TransportError } from './transport-error.ts'
 
+/** Makes the agents that open connections. */
+export interface AgentFactory {
+  agent(options: HttpAgentOptions): HttpAgent
+  tlsAgent(options: HttpsAgentOptions): HttpsAgent
+}
+
+/** For the clusters that the operator of this process names. */
+const unguarded: AgentFactory = {
+  agent: (options) => new HttpAgent(options),
+  tlsAgent: (options) => new HttpsAgent(options),
+}
+
 /** Carries requests over HTTPS with connections kept open. `close` ends them all. */
 export function networkTransport(
   config: ClusterConfig,
-  options: { readonly userAgent?: string } = {},
+  options: { readonly userAgent?: string; readonly agents?: AgentFactory } = {},
 ): { transport: Transport; close(): void } {
   const server = new URL(config.server)
-  const agents = new Agents(config, server.protocol === 'https:')
+  const agents = new Agents(config, options.agents ?? unguarded, server.protocol === 'https:')
   const userAgent = options.userAgent ?? 'sojourn'
 
   const transport: Transport = async (request) => {
@@ -133,12 +151,14 @@ function authorization({ token, username, password }: Credentials): Record<strin
 /** One agent for as long as the client certificate stays the same. */
 class Agents {
   readonly #config: ClusterConfig
+  readonly #factory: AgentFactory
   readonly #secure: boolean
   #current: HttpAgent | HttpsAgent | undefined
   #certificate: string | undefined
 
-  constructor(config: ClusterConfig, secure: boolean) {
+  constructor(config: ClusterConfig, factory: AgentFactory, secure: boolean) {
     this.#config = config
+    this.#factory = factory
     this.#secure = secure
   }
 
@@ -149,14 +169,14 @@ class Agents {
     const keepAlive = { keepAlive: true, keepAliveMsecs: 30_000, maxFreeSockets: 64 }
     const { ca, insecureSkipTlsVerify, tlsServerName } = this.#config
     this.#current = this.#secure
-      ? new HttpsAgent({
+      ? this.#factory.tlsAgent({
           ...keepAlive,
           ...(ca ? { ca } : {}),
           ...(certificate && key ? { cert: certificate, key } : {}),
           ...(insecureSkipTlsVerify ? { rejectUnauthorized: false } : {}),
           ...(tlsServerName ? { servername: tlsServerName } : {}),
         })
-      : new HttpAgent(keepAlive)
+      : this.#factory.agent(keepAlive)
     return this.#current
   }
 

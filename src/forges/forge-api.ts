@@ -95,6 +95,9 @@ export class ForgeApi {
       ...(body === undefined ? {} : { body: Buffer.from(JSON.stringify(body)) }),
       ca,
       signal,
+      timeoutMs: 30_000,
+      // A page of pull requests with their texts.
+      maxBytes: 16 * 1024 * 1024,
     })
   }
 
@@ -102,7 +105,7 @@ export class ForgeApi {
     const { status, body } = response
     if (status >= 200 && status < 300) return (body.length === 0 ? undefined : parse(body)) as T
     const where = new URL(this.#options.base).host
-    throw errorFor(status, `${where} answered ${status} to ${path.split('?')[0]}: ${messageIn(body)}`)
+    throw errorFor(status, `${where} answered ${status} to ${path.split('?')[0]}`)
   }
 }
 
@@ -149,15 +152,4 @@ function errorFor(httpStatus: number, message: string): PromotionError {
   if (httpStatus >= 500 || httpStatus === 408 || httpStatus === 409)
     return new PromotionError('Transient', 'GitProviderUnavailable', message, { httpStatus })
   return new PromotionError('Permanent', 'RequestRefused', message, { httpStatus })
-}
-
-/** The error message in a JSON body, whichever field the forge puts it in. */
-function messageIn(body: Buffer): string {
-  try {
-    const { message, error, errors } = JSON.parse(body.toString('utf8')) as Record<string, unknown>
-    const text = [message, error, errors].find((part) => part !== undefined)
-    return (typeof text === 'string' ? text : JSON.stringify(text ?? '')).slice(0, 300)
-  } catch {
-    return ''
-  }
 }

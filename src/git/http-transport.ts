@@ -68,6 +68,7 @@ export class HttpTransport implements GitTransport {
       ca,
       signal,
       maxBytes: maxResponseBytes,
+      timeoutMs: 120_000,
     })
   }
 }

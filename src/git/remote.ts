@@ -159,22 +159,37 @@ function packOf(answer: Buffer, hasSideBand: boolean): Buffer {
     if (typeof each === 'string') continue
     const text = each.line.toString('latin1', 0, 64)
     if (text.startsWith('ERR '))
-      throw new PromotionError(
-        'Permanent',
-        'RepositoryNotFound',
-        `the git server reported: ${each.line.toString('utf8').trim()}`,
-      )
+      throw new PromotionError('Permanent', 'RepositoryNotFound', 'the git server answered with an error')
     if (!hasSideBand && text.startsWith('NAK')) return answer.subarray(end)
     if (each.line[0] === 1) parts.push(each.line.subarray(1))
-    if (each.line[0] === 3) throw new Error(`the git server reported: ${each.line.subarray(1).toString('utf8').trim()}`)
+    if (each.line[0] === 3) throw new Error('the git server answered with an error')
   }
   return Buffer.concat(parts)
 }
 
-/** The rejection in a push report, undefined when the push succeeded. */
+/** The rejection in a push report, undefined when the push succeeded. In our words: the server's text may come from anywhere. */
 function refusalOf(answer: Buffer): string | undefined {
   const lines = [...packets(answer)].map(({ packet: each }) => textOf(each) ?? '')
   const unpack = lines.find((line) => line.startsWith('unpack '))
-  if (unpack !== 'unpack ok') return unpack ?? 'the git server did not report the result of the push'
-  return lines.find((line) => line.startsWith('ng '))
+  if (unpack === undefined) return 'the git server did not report the result of the push'
+  if (unpack !== 'unpack ok') return 'the git server could not unpack the objects'
+  const refused = lines.find((line) => line.startsWith('ng '))
+  return refused === undefined
+    ? undefined
+    : (refusals.find((text) => refused.includes(text)) ?? 'no known reason given')
 }
+
+/** Reasons that git servers give for a rejected push. */
+const refusals = [
+  'non-fast-forward',
+  'fetch first',
+  'stale info',
+  'pre-receive hook declined',
+  'update hook declined',
+  'hook declined',
+  'protected branch',
+  'failed to update ref',
+  'failed to lock',
+  'deny updating',
+  'push declined',
+]

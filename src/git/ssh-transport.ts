@@ -2,6 +2,7 @@ import ssh2, { type ClientChannel, type ParsedKey, type PublicKeyAuthMethod, typ
 import { PromotionError } from './promotion-error.ts'
 import { fingerprint, knownHost } from './known-hosts.ts'
 import { sectionEnd } from './pkt-line.ts'
+import type { Network } from '../runtime/http/http.ts'
 import type { RepositoryURL } from './repository-url.ts'
 import { maxResponseBytes, type GitService, type GitTransport } from './transport.ts'
 
@@ -13,6 +14,8 @@ export interface SshTransportOptions {
   /** Called before each request; throws when the rate limit is reached. */
   readonly takeToken: () => void
   readonly signal: AbortSignal
+  /** Opens the TCP connection. */
+  readonly connect: Network['connect']
 }
 
 /** Git over one SSH connection, opened on first use. */
@@ -72,7 +75,7 @@ export class SshTransport implements GitTransport {
 const handshakeTimeoutMs = 30_000
 
 /** Connects and authenticates. Rejects with HostKeyRefused before any credential is offered to an unknown host. */
-function connect({ url, key, knownHosts, signal }: SshTransportOptions): Promise<ssh2.Client> {
+function connect({ url, key, knownHosts, signal, connect: open }: SshTransportOptions): Promise<ssh2.Client> {
   const { host, port, user } = url
   const known = knownHost(knownHosts, url)
   if (known.types.length === 0) return Promise.reject(hostKeyRefused(url, 'is not in known_hosts'))
@@ -94,8 +97,7 @@ function connect({ url, key, knownHosts, signal }: SshTransportOptions): Promise
     if (signal.aborted) return abort()
     const byKey: PublicKeyAuthMethod = { type: 'publickey', username: user, key }
     client.connect({
-      host,
-      port,
+      sock: open({ host, port }),
       username: user,
       readyTimeout: handshakeTimeoutMs,
       authHandler: [byKey],
@@ -201,15 +203,17 @@ class Channel {
 
 const maxStderr = 1024
 
-/** Git over SSH has no status codes: the text on stderr tells the kind of error. */
+/** Git over SSH has no status codes: the text on stderr tells the kind of error. It is not shown, as no answer's body is. */
 function errorFromStderr(host: string, stderr: string): PromotionError {
-  const text = stderr.replace(/\p{Cc}+/gu, ' ').trim()
-  const message = text === '' ? `${host} closed the connection without a response` : `${host}: ${text}`
-  if (/not found|not exist|not appear to be a git repository|no such/i.test(text))
-    return new PromotionError('Permanent', 'RepositoryNotFound', message)
-  if (/denied|read.?only|not allowed|unauthori[sz]ed|forbidden|permission|could not be authenticated/i.test(text))
-    return new PromotionError('Permanent', 'CredentialsRefused', message)
-  return unavailable(message)
+  if (/not found|not exist|not appear to be a git repository|no such/i.test(stderr))
+    return new PromotionError('Permanent', 'RepositoryNotFound', `${host} has no such repository`)
+  if (/denied|read.?only|not allowed|unauthori[sz]ed|forbidden|permission|could not be authenticated/i.test(stderr))
+    return new PromotionError(
+      'Permanent',
+      'CredentialsRefused',
+      `${host} refused access${/read.?only/i.test(stderr) ? ': the key is read-only' : ''}`,
+    )
+  return unavailable(`${host} ended the connection ${stderr.trim() === '' ? 'without a response' : 'with an error'}`)
 }
 
 /** Classifies an error of the SSH library. */

@@ -3,6 +3,7 @@ import { sojournNamespace } from '../apis/group.ts'
 import type { NotificationChannel } from '../apis/notification-channel.ts'
 import type { Client } from '../client/client.ts'
 import { ignoring } from '../kube/status-error.ts'
+import type { Network } from '../runtime/http/http.ts'
 import type { Clock } from '../runtime/time/clock.ts'
 import { eventChannel } from './event-channel.ts'
 import type { Channel } from './notice.ts'
@@ -13,6 +14,7 @@ import { webhookChannel } from './webhook-channel.ts'
 export interface ChannelPorts {
   readonly client: Client
   readonly clock: Clock
+  readonly network: Pick<Network, 'http' | 'connect'>
 }
 
 /** What is wrong with a channel's definition; undefined when it is valid. */
@@ -40,25 +42,25 @@ export function openChannel({ metadata, spec }: NotificationChannel, ports: Chan
     case 'smtp': {
       const { smtp = missing() } = spec
       const { secretRef } = smtp
-      return smtpChannel(name, smtp, async () => {
+      const credentials = async () => {
         if (!secretRef) return undefined
         const data = await readSecret(ports.client, secretRef.name)
         return { username: data.username ?? '', password: data.password ?? '' }
-      })
+      }
+      return smtpChannel(name, smtp, { credentials, connect: ports.network.connect })
     }
     case 'slack': {
       const { url, secretRef, users = {} } = spec.slack ?? {}
-      return slackChannel(name, users, async () => {
-        if (!secretRef) return url ?? ''
-        return (await readSecret(ports.client, secretRef.name))[secretRef.key ?? 'url'] ?? ''
-      })
+      const target = async () =>
+        secretRef ? ((await readSecret(ports.client, secretRef.name))[secretRef.key ?? 'url'] ?? '') : (url ?? '')
+      return slackChannel(name, users, { url: target, http: ports.network.http })
     }
     case 'webhook': {
       const { webhook = missing() } = spec
       const { secretRef } = webhook
       const key = async () =>
         secretRef ? (await readSecret(ports.client, secretRef.name))[secretRef.key ?? 'key'] : undefined
-      return webhookChannel(name, webhook, { clock: ports.clock, key })
+      return webhookChannel(name, webhook, { clock: ports.clock, http: ports.network.http, key })
     }
     case 'event':
       return eventChannel(name, ports)

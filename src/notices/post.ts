@@ -1,3 +1,6 @@
+import type { Http } from '../runtime/http/http.ts'
+import { isDeniedAddress } from '../runtime/http/outgoing.ts'
+
 /** The receiver answered 429 and asked to retry later. */
 export class RetryLater extends Error {
   override readonly name = 'RetryLater'
@@ -11,33 +14,32 @@ export class RetryLater extends Error {
 
 const timeoutMs = 15_000
 
-/** Posts a body and resolves when the receiver has accepted it. Errors never contain the URL: it may be a secret. */
+/** Posts a body and resolves when the receiver has accepted it. Errors contain neither the URL, which may be a secret, nor the answer. */
 export async function post(
+  http: Http,
   url: string,
-  {
-    headers,
-    body,
-    signal,
-  }: { readonly headers: Readonly<Record<string, string>>; readonly body: string; readonly signal: AbortSignal },
+  message: { readonly headers: Readonly<Record<string, string>>; readonly body: string; readonly signal: AbortSignal },
 ): Promise<void> {
-  const response = await fetch(url, {
+  const { headers, body, signal } = message
+  const { status, headers: answered } = await http({
     method: 'POST',
+    url,
     headers,
-    body,
-    redirect: 'error',
-    signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]),
+    body: Buffer.from(body),
+    signal,
+    timeoutMs,
   }).catch((error: unknown) => {
-    const because =
-      error instanceof Error && error.name === 'TimeoutError' ? 'did not answer in time' : 'cannot be reached'
+    const because = isDeniedAddress(error)
+      ? 'has a link-local address, which only --allow-outgoing allows'
+      : 'cannot be reached, or did not answer in time'
     throw new Error(`the receiver ${because}`, { cause: error })
   })
-  const answer = (await response.text().catch(() => '')).slice(0, 200)
-  if (response.status === 429) {
-    const seconds = Number(response.headers.get('retry-after') ?? '60')
+  if (status === 429) {
+    const seconds = Number(answered['retry-after'] ?? '60')
     throw new RetryLater(
       (Number.isFinite(seconds) ? Math.max(1, seconds) : 60) * 1000,
       'the receiver answered 429 Too Many Requests',
     )
   }
-  if (!response.ok) throw new Error(`the receiver answered ${response.status} ${answer}`)
+  if (status < 200 || status > 299) throw new Error(`the receiver answered ${status}`)
 }

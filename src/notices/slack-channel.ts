@@ -1,3 +1,4 @@
+import type { Http } from '../runtime/http/http.ts'
 import type { Channel } from './notice.ts'
 import { post } from './post.ts'
 import { slackMessages } from './slack.ts'
@@ -6,7 +7,7 @@ import { slackMessages } from './slack.ts'
 export function slackChannel(
   name: string,
   users: Readonly<Record<string, string>>,
-  url: () => Promise<string>,
+  { url, http }: { readonly url: () => Promise<string>; readonly http: Http },
 ): Channel {
   return {
     name,
@@ -14,7 +15,11 @@ export function slackChannel(
     async send(notice, signal) {
       const target = await url()
       for (const message of slackMessages(notice, users))
-        await post(target, { headers: { 'content-type': 'application/json' }, body: JSON.stringify(message), signal })
+        await post(http, target, {
+          headers: { 'content-type': 'application/json' },
+          body: JSON.stringify(message),
+          signal,
+        })
       return { accepted: [`slack:${name}`], rejected: [] }
     },
   }

@@ -1,5 +1,7 @@
+import type { Socket } from 'node:net'
 import { createTransport } from 'nodemailer'
 import type { ChannelSpec } from '../apis/notification-channel.ts'
+import type { Network } from '../runtime/http/http.ts'
 import { noticeHtml } from './html.ts'
 import { subjectOf, type Channel } from './notice.ts'
 import { noticeText } from './text.ts'
@@ -13,13 +15,13 @@ export interface SmtpCredentials {
 export function smtpChannel(
   name: string,
   smtp: NonNullable<ChannelSpec['smtp']>,
-  credentials: () => Promise<SmtpCredentials | undefined>,
+  ports: { readonly credentials: () => Promise<SmtpCredentials | undefined>; readonly connect: Network['connect'] },
 ): Channel {
   return {
     name,
     audience: (smtp.to ?? []).length === 0 ? 'owner' : 'group',
     async send(notice, signal) {
-      const login = await credentials()
+      const login = await ports.credentials()
       const to = smtp.to?.length ? [...smtp.to] : [...notice.to]
       const transport = createTransport({
         host: smtp.host,
@@ -31,6 +33,7 @@ export function smtpChannel(
         socketTimeout: 30_000,
         disableFileAccess: true,
         disableUrlAccess: true,
+        getSocket: (_, done) => connected(ports.connect({ host: smtp.host, port: smtp.port ?? 587 }), done),
         ...(login ? { auth: { user: login.username, pass: login.password } } : {}),
       })
       const stop = () => transport.close()
@@ -67,6 +70,23 @@ export function smtpChannel(
     },
   }
 }
+
+/** Hands over the TCP connection once it is open: nodemailer's own would ignore which addresses are denied. */
+function connected(
+  connection: Socket,
+  done: (error: Error | null, options: { connection: Socket } | false) => void,
+): void {
+  const fail = (error: Error) => done(error, false)
+  connection.once('error', fail)
+  connection.setTimeout(connectMs, () => connection.destroy(new Error('the mail server did not answer in time')))
+  connection.once('connect', () => {
+    connection.off('error', fail)
+    connection.setTimeout(0)
+    done(null, { connection })
+  })
+}
+
+const connectMs = 15_000
 
 function addressOf(recipient: string | { readonly address: string }): string {
   return typeof recipient === 'string' ? recipient : recipient.address

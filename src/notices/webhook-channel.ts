@@ -1,5 +1,6 @@
 import { createHmac } from 'node:crypto'
 import type { ChannelSpec } from '../apis/notification-channel.ts'
+import type { Http } from '../runtime/http/http.ts'
 import type { Clock } from '../runtime/time/clock.ts'
 import { noticeCloudEvent, noticeJson } from './cloud-event.ts'
 import type { Channel } from './notice.ts'
@@ -9,8 +10,9 @@ import { post } from './post.ts'
 export function webhookChannel(
   name: string,
   { url, format = 'cloudevents' }: NonNullable<ChannelSpec['webhook']>,
-  { clock, key }: { readonly clock: Clock; readonly key: () => Promise<string | undefined> },
+  ports: { readonly clock: Clock; readonly http: Http; readonly key: () => Promise<string | undefined> },
 ): Channel {
+  const { clock, http, key } = ports
   return {
     name,
     audience: 'group',
@@ -24,7 +26,7 @@ export function webhookChannel(
         'content-type': events ? 'application/cloudevents+json; charset=utf-8' : 'application/json',
         ...(signed ? { 'x-sojourn-timestamp': timestamp, 'x-sojourn-signature': `sha256=${signed}` } : {}),
       }
-      await post(url, { headers, body, signal })
+      await post(http, url, { headers, body, signal })
       return { accepted: [`webhook:${name}`], rejected: [] }
     },
   }

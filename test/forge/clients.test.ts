@@ -5,11 +5,12 @@ import type { Forge } from '../../src/forges/forge.ts'
 import { newResponseCache } from '../../src/forges/forge-api.ts'
 import { openForge } from '../../src/forges/open-forge.ts'
 import { repositoryAddress } from '../../src/forges/repository-address.ts'
-import { networkHttp, type Http } from '../../src/runtime/http/http.ts'
+import type { Http } from '../../src/runtime/http/http.ts'
 import { ForgeServer, forgeToken } from './forge-server.ts'
 import type { Repository } from './repository.ts'
+import { localNetwork } from '../local-network.ts'
 
-const { http, close } = networkHttp()
+const { http, close } = localNetwork()
 let forge: ForgeServer
 let repository: Repository
 let branches = 0

@@ -2,13 +2,13 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { prepareChange, type ChangeRequest } from '../../src/systems/promoter/repository/change.ts'
 import { HttpTransport } from '../../src/git/http-transport.ts'
 import { GitRemote, noObject } from '../../src/git/remote.ts'
-import { networkHttp } from '../../src/runtime/http/http.ts'
 import { changeRequest } from './change-request.ts'
 import { ForgeServer, forgePassword, forgeUser } from './forge-server.ts'
 import type { Repository } from './repository.ts'
+import { localNetwork } from '../local-network.ts'
 
 const mark = '# {"$promotion": "team:app:prod"}'
-const { http, close } = networkHttp()
+const { http, close } = localNetwork()
 let forge: ForgeServer
 let repository: Repository
 
@@ -81,8 +81,12 @@ describe.each([
     const base = (await repository.tip('main')) ?? ''
     const change = await prepareChange(remote(), base, request('1.2.0'))
     if (change.change !== 'ready') throw new Error(change.change)
-    expect(await remote().push({ branch, from: noObject, to: change.commit, objects: change.objects })).toMatch(/^ng /)
-    expect(await remote().push({ branch, from: base, to: noObject, objects: [] })).toMatch(/^ng /)
+    expect(await remote().push({ branch, from: noObject, to: change.commit, objects: change.objects })).toMatch(
+      /^(?:failed to|fetch first|non-fast-forward|stale)/,
+    )
+    expect(await remote().push({ branch, from: base, to: noObject, objects: [] })).toMatch(
+      /^(?:failed to|fetch first|non-fast-forward|stale)/,
+    )
     const tip = (await repository.tip(branch)) ?? ''
     expect(await remote().push({ branch, from: tip, to: noObject, objects: [] })).toBeUndefined()
     expect(await repository.tip(branch)).toBeUndefined()

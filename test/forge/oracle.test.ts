@@ -11,11 +11,11 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { ForgeType } from '../../src/apis/pipeline.ts'
 import { openForge } from '../../src/forges/open-forge.ts'
 import { repositoryAddress } from '../../src/forges/repository-address.ts'
-import { networkHttp } from '../../src/runtime/http/http.ts'
 import { ForgeServer, forgeToken } from './forge-server.ts'
 import type { Repository } from './repository.ts'
+import { localNetwork } from '../local-network.ts'
 
-const { http, close } = networkHttp()
+const { http, close } = localNetwork()
 let forge: ForgeServer
 let repository: Repository
 let branches = 0

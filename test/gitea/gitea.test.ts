@@ -5,12 +5,13 @@ import { join } from 'node:path'
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { pipeline as pipelineKind, type Pipeline, type PullRequestSpec } from '../../src/apis/pipeline.ts'
-import { networkHttp, type Http } from '../../src/runtime/http/http.ts'
+import type { Http } from '../../src/runtime/http/http.ts'
 import { environments, pipelineOf } from '../promoter/world.ts'
 import { conditionOf, TestCluster, TestPromoter } from '../promoter/cluster.ts'
 import { manifest } from '../promoter/stage.ts'
 import { giteaProgram } from './gitea-build.ts'
 import { GiteaServer } from './gitea-server.ts'
+import { localNetwork } from '../local-network.ts'
 
 const place = { namespace: 'team', name: 'app' }
 const promotionOf = ({ status }: Pipeline) => status?.environments?.['prod']?.promotion
@@ -173,14 +174,14 @@ describe.skipIf(!existsSync(giteaProgram))('a promotion on a real Gitea', () => 
 
   it('is found again when the answer to its opening was lost', async () => {
     await test.stop()
-    const network = networkHttp()
+    const network = localNetwork()
     let lost = 0
     const http: Http = async (request) => {
       const response = await network.http(request)
       if (request.method !== 'POST' || !request.url.endsWith('/pulls') || lost++ > 0) return response
       throw new Error('connection reset')
     }
-    test = new TestPromoter(home, {}, { http })
+    test = new TestPromoter(home, {}, { network: { ...network, http } })
     await promote()
     await test.until('app', isProposed('1.1.0'))
     expect(lost).toBe(1)

@@ -42,6 +42,7 @@ import { InventoryError, type Resource } from '../../src/systems/janitor/model/r
 import { policy } from './fixtures.ts'
 import { startFaultProxy, type FaultProxy } from './fault-proxy.ts'
 import { startMoto, whyNoMoto, type Moto } from './moto.ts'
+import { localNetwork } from '../local-network.ts'
 
 const missing = await whyNoMoto()
 const region = 'eu-west-1'
@@ -81,6 +82,7 @@ describe.skipIf(missing)('AWS', () => {
     const accounts = [account('main', {}), ...Object.entries(more).map(([name, spec]) => account(name, spec))]
     return new AwsProvider({
       clock: systemClock,
+      http: localNetwork().http,
       accounts: () => accounts,
       secret: async () => ({ accessKeyId: 'test', secretAccessKey: 'test' }),
     })

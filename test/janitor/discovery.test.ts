@@ -14,6 +14,7 @@ import { AwsProvider } from '../../src/systems/janitor/aws/aws-provider.ts'
 import { describe as described, judge, noHistory } from '../../src/systems/janitor/verdict/judge.ts'
 import { policy } from './fixtures.ts'
 import { startMoto, whyNoMoto, type Moto } from './moto.ts'
+import { localNetwork } from '../local-network.ts'
 
 const missing = await whyNoMoto()
 if (missing) console.warn(`\n*** Tests of discovery with AWS are SKIPPED: ${missing}\n`)
@@ -76,6 +77,7 @@ describe.skipIf(missing)('NotInDiscoveryRule', () => {
     } as ProviderAccount
     const provider = new AwsProvider({
       clock: systemClock,
+      http: localNetwork().http,
       accounts: () => [account],
       secret: async () => ({ accessKeyId: 'test', secretAccessKey: 'test' }),
     })

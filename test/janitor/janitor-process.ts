@@ -9,6 +9,7 @@ import { Informers } from '../../src/runtime/cache/informers.ts'
 import { silentLogger } from '../../src/runtime/observability/log.ts'
 import { Metrics } from '../../src/runtime/observability/metrics.ts'
 import { createJanitor } from '../../src/systems/janitor/janitor.ts'
+import { localNetwork } from '../local-network.ts'
 
 /** One janitor in a process of its own, to be killed: `janitor-process.ts KUBECONFIG IDENTITY`. */
 const [kubeconfig = '', identity = ''] = process.argv.slice(2)
@@ -37,6 +38,7 @@ const janitor = createJanitor({
   events,
   ports: { clock, log, metrics },
   cluster: (name) => clusters.client(name),
+  network: localNetwork(),
   identity,
   publicUrl: () => 'https://sojourn.example',
   leaseTimes: { durationMs: 3000, renewDeadlineMs: 2000, retryMs: 500 },

@@ -12,6 +12,7 @@ import { quietClock } from '../../src/runtime/time/quiet-clock.ts'
 import { Clusters } from '../../src/runtime/clusters/clusters.ts'
 import { createJanitor, type Janitor, type JanitorOptions } from '../../src/systems/janitor/janitor.ts'
 import { startWorld, type World, type WorldOptions } from '../world.ts'
+import { localNetwork } from '../local-network.ts'
 
 /** A world with a janitor in it. Policies look at the ConfigMaps of namespace team, every half hour. */
 export interface JanitorWorld extends World {
@@ -72,6 +73,7 @@ export async function startJanitorWorld(options: JanitorWorldOptions = {}): Prom
     events: world.events,
     ports,
     cluster: (name) => clusters.client(name),
+    network: localNetwork(),
     identity: 'one',
     publicUrl: () => 'https://sojourn.example',
     ...options.janitor,

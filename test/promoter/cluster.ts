@@ -17,6 +17,7 @@ import { silentLogger } from '../../src/runtime/observability/log.ts'
 import { Metrics } from '../../src/runtime/observability/metrics.ts'
 import { Promoter, type PromoterOptions } from '../../src/systems/promoter/controller.ts'
 import { trusting } from '../trusting.ts'
+import { localNetwork } from '../local-network.ts'
 
 export const helmRelease: ResourceType = {
   group: 'helm.toolkit.fluxcd.io',
@@ -185,6 +186,7 @@ export class TestPromoter {
       actAs: trusting(client),
       events,
       ports,
+      network: localNetwork(),
       ...options,
     })
     this.#running = this.promoter.controller.start(this.#stopping.signal)

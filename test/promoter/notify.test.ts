@@ -4,10 +4,10 @@ import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { performEffect, type EffectPorts } from '../../src/systems/promoter/effects/perform.ts'
 import { RateLimiter } from '../../src/forges/rate-limiter.ts'
-import { networkHttp } from '../../src/runtime/http/http.ts'
 import { verifySignature } from '../../src/systems/promoter/http/signature.ts'
 import { environments, pipelineOf, World } from './world.ts'
 import { makeCertificates } from '../forge/certificates.ts'
+import { localNetwork } from '../local-network.ts'
 
 interface Received {
   readonly path: string
@@ -16,7 +16,7 @@ interface Received {
 }
 
 const certificates = makeCertificates()
-const { http, close } = networkHttp()
+const { http, connect, close } = localNetwork()
 const received: Received[] = []
 let status = 202
 const handler = (request: IncomingMessage, response: ServerResponse) => {
@@ -53,12 +53,13 @@ const events: unknown[] = []
 function run(world: World, secret?: Record<string, string>) {
   const ports: EffectPorts = {
     http,
+    connect,
     rateLimiter: new RateLimiter({ now: () => world.now }),
     countRequest: () => undefined,
     responseCaches: new Map(),
     readSecret: () => Promise.resolve(secret),
     createEvent: (event) => Promise.resolve(void events.push(event)),
-    eventsAddress: `http://127.0.0.1:${portOf(plain)}/`,
+    flux: { eventsAddress: `http://127.0.0.1:${portOf(plain)}/`, http },
     now: () => world.now,
     valueOf: (_, revision) => revision,
   }

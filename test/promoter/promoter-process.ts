@@ -9,6 +9,7 @@ import { silentLogger } from '../../src/runtime/observability/log.ts'
 import { Metrics } from '../../src/runtime/observability/metrics.ts'
 import { Promoter } from '../../src/systems/promoter/controller.ts'
 import { trusting } from '../trusting.ts'
+import { localNetwork } from '../local-network.ts'
 
 /** One promoter in a process of its own, to be killed: `promoter-process.ts KUBECONFIG EPOCH SPEED`. */
 const [kubeconfig = '', epoch = '0', speed = '1'] = process.argv.slice(2)
@@ -41,6 +42,7 @@ const { controller } = new Promoter({
   clusters,
   actAs: trusting(client),
   events,
+  network: localNetwork(),
   ports: { clock: fastClock, log, metrics: new Metrics() },
 })
 await controller.start(new AbortController().signal)

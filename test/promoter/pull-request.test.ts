@@ -466,7 +466,7 @@ describe('what a repository may hold', () => {
     await stage.repository.git('update-ref', '-d', 'refs/heads/main')
     await stage.settle()
     expect(stage.world.promotion('prod')).toMatchObject({ phase: 'Failed', lastError: { class: 'Permanent' } })
-    expect(stage.world.condition('Stalled')?.message).toContain('branch does not exist')
+    expect(stage.world.condition('Stalled')?.message).toContain('branch does not exist: main')
     expect(stage.pulls).toEqual([])
   })
 

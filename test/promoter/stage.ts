@@ -3,10 +3,11 @@ import { performEffect, type EffectPorts } from '../../src/systems/promoter/effe
 import { RateLimiter } from '../../src/forges/rate-limiter.ts'
 import type { Effect } from '../../src/systems/promoter/decision/effects.ts'
 import { environments, pipelineOf, World } from './world.ts'
-import { networkHttp, type Http } from '../../src/runtime/http/http.ts'
+import type { Http } from '../../src/runtime/http/http.ts'
 import type { EffectResult } from '../../src/systems/promoter/decision/results.ts'
 import { type ForgeServer, forgePassword, forgeToken, forgeUser } from '../forge/forge-server.ts'
 import type { Repository } from '../forge/repository.ts'
+import { localNetwork } from '../local-network.ts'
 
 /** The process was killed at this point: nothing it knew is left. */
 export class Killed extends Error {}
@@ -26,7 +27,7 @@ export class Stage {
   killAt: { request: number; when: 'before' | 'after' } | undefined
   /** Requests sent since the start. */
   sent = 0
-  readonly #network = networkHttp()
+  readonly #network = localNetwork()
   readonly #responseCaches: EffectPorts['responseCaches'] = new Map()
   readonly #rateLimiter: RateLimiter
 
@@ -68,6 +69,7 @@ export class Stage {
   get ports(): EffectPorts {
     return {
       http: this.#http,
+      connect: this.#network.connect,
       rateLimiter: this.#rateLimiter,
       countRequest: ({ host, method, code }) => void this.sshRequests.push(`${host} ${method} ${code}`),
       responseCaches: this.#responseCaches,

@@ -4,6 +4,7 @@ import { networkTransport } from '../../client/network-transport.ts'
 import { pacedTransport } from '../../client/paced-transport.ts'
 import { sleep, systemClock } from '../../runtime/time/clock.ts'
 import type { Logger } from '../../runtime/observability/log.ts'
+import { proveOutgoing } from '../../runtime/http/prove-outgoing.ts'
 import { loopLag } from '../../runtime/observability/loop-lag.ts'
 import { systemRandom } from '../../runtime/time/random.ts'
 import { certificateSource, firstCertificate, followCertificate } from './certificate-source.ts'
@@ -44,6 +45,7 @@ export async function startRun(config: Config, cluster: ClusterConfig, ports: Ru
   const { log, signal = new AbortController().signal } = ports
   const clock = systemClock
   const { server } = cluster
+  await proveOutgoing()
   await using opened = new AsyncDisposableStack()
   const network = networkTransport(cluster, { userAgent: 'sojourn' })
   opened.defer(() => network.close())
@@ -71,7 +73,8 @@ export async function startRun(config: Config, cluster: ClusterConfig, ports: Ru
   const leadership = new Leadership({ client, clock, log }, leaseName(config))
   const untilLeader = (until: AbortSignal) => leadership.won(until)
   const instance = createInstance({ config, client, clock, log, routes, untilLeader, url: () => side.url })
-  const { lifecycle } = instance
+  const { lifecycle, networks } = instance
+  await networks.denyServer(server)
   opened.defer(() => lifecycle.stop())
   if (config.only.includes('cleaner')) routes.add(validateRoute)
   lifecycle.runEverywhere(followCertificate(source, { clock, log, use: side.use }))

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { ConfigError } from '../../client/cluster-config.ts'
 import { parseLongDuration } from '../../kube/time.ts'
 import { yaml } from '../../kube/yaml.ts'
+import { allowedOutgoingProblem } from '../../runtime/http/outgoing.ts'
 import { proxlessSettings } from '../../systems/activator/proxless-environment.ts'
 import { activatorFlags, readActivatorConfig, type ActivatorConfig } from './activator-config.ts'
 import { readTenancyConfig, tenancyFlags, type TenancyConfig } from './tenancy-config.ts'
@@ -49,6 +50,8 @@ export interface Config {
   readonly collectCycles: boolean
   /** The public URL of this server, for links in notices. Defaults to its own address. */
   readonly publicUrl?: string
+  /** Addresses beside public ones that URLs in tenants' objects may lead to. Defaults to none; in `sojourn up` to this machine and private ranges. */
+  readonly allowOutgoing?: readonly string[]
   readonly activator: ActivatorConfig
   readonly tenancy: TenancyConfig
 }
@@ -132,6 +135,11 @@ export const configFlags = {
     help: 'Delete cycles of owners that nothing else owns (default: report them)',
   },
   'public-url': { type: 'string', help: 'Public URL of this server, for links in notices', value: 'URL' },
+  'allow-outgoing': {
+    type: 'string',
+    help: 'What URLs of tenants may reach beside public addresses: CIDR or host[:port], or none (default: none; "up": this machine and private ranges)',
+    value: 'DESTINATION,…',
+  },
   ...activatorFlags,
   ...tenancyFlags,
 } as const satisfies Record<string, ConfigFlag>
@@ -180,6 +188,7 @@ export function readConfig({ flags, env: given, proxless = false }: ConfigSource
     ...optional('maxDeparturesPercent', countOf(look('max-departures-percent'))),
     ...optional('tlsCert', look('tls-cert')?.text),
     ...optional('tlsKey', look('tls-key')?.text),
+    ...optional('allowOutgoing', destinationsOf(look('allow-outgoing'))),
     ...optional('publicUrl', urlOf(look('public-url'))),
     ...optional('eventsAddress', urlOf(look('events-address'))),
   }
@@ -275,6 +284,24 @@ function urlOf(found: Found | undefined): string | undefined {
   throw new ConfigError(`${found.where} is ${JSON.stringify(found.text)}: it must be an http(s) URL`)
 }
 
+function destinationsOf(found: Found | undefined): readonly string[] | undefined {
+  if (!found) return undefined
+  const entries = listOf(found.text).filter((entry) => entry !== 'none')
+  for (const entry of entries) {
+    const problem = allowedOutgoingProblem(entry)
+    if (problem !== undefined)
+      throw new ConfigError(`${found.where}: ${JSON.stringify(entry)} cannot be used: ${problem}`)
+  }
+  return entries
+}
+
+function listOf(text: string): readonly string[] {
+  return text
+    .split(',')
+    .map((entry) => entry.trim())
+    .filter(Boolean)
+}
+
 function oneOf<T extends string>(found: Found | undefined, values: readonly T[], fallback: T): T {
   if (!found) return fallback
   const value = values.find((candidate) => candidate === found.text)
@@ -284,10 +311,7 @@ function oneOf<T extends string>(found: Found | undefined, values: readonly T[],
 
 function rolesOf(found: Found | undefined): readonly Role[] {
   if (!found) return roles
-  const names = found.text
-    .split(',')
-    .map((name) => name.trim())
-    .filter(Boolean)
+  const names = listOf(found.text)
   const unknown = names.find((name) => !roles.includes(name as Role))
   if (unknown !== undefined)
     throw new ConfigError(`${found.where} names the unknown role "${unknown}"; roles are ${roles.join(', ')}`)

@@ -7,6 +7,7 @@ import { Clusters } from '../../runtime/clusters/clusters.ts'
 import type { Informers } from '../../runtime/cache/informers.ts'
 import type { Logger } from '../../runtime/observability/log.ts'
 import { systemRandom } from '../../runtime/time/random.ts'
+import type { Outgoing } from '../../runtime/http/outgoing.ts'
 import type { ExternalPorts } from '../../forecast/external-ports.ts'
 
 /** A forecast's copy of a cluster always answers: it is never probed. */
@@ -19,12 +20,14 @@ export function createClusters({
   clock,
   log,
   external,
+  outgoing,
 }: {
   readonly client: Client
   readonly informers: Informers
   readonly clock: Clock
   readonly log: Logger
   readonly external: ExternalPorts
+  readonly outgoing: Outgoing
 }): Clusters {
   const { connectCluster } = external
   if (connectCluster)
@@ -41,7 +44,7 @@ export function createClusters({
         env: process.env,
         origin: `the kubeconfig of cluster ${cluster}`,
       })
-      const network = networkTransport(config, { userAgent: 'sojourn' })
+      const network = networkTransport(config, { userAgent: 'sojourn', agents: outgoing })
       const transport = pacedTransport(network.transport, {
         sleep: (ms, signal) => sleep(clock, ms, signal),
         random: systemRandom,

@@ -17,6 +17,7 @@ import type { Config } from '../config/config.ts'
 import { creatorProof } from '../../tenancy/creator-proof.ts'
 import { Lifecycle } from './lifecycle.ts'
 import { metricsRoute } from './metrics-route.ts'
+import { createNetworks, type Networks } from './networks.ts'
 import type { ExternalPorts } from '../../forecast/external-ports.ts'
 import { RouteTable } from './route-table.ts'
 
@@ -35,6 +36,7 @@ export interface Instance {
   readonly clusters: Clusters
   /** How controllers act for objects that tenants wrote. */
   readonly actAs: ActsFor
+  readonly networks: Networks
   readonly external: ExternalPorts
   /** Direct access to the embedded server's store, for the collector; undefined on a real cluster. */
   readonly embedded: EmbeddedAccess | undefined
@@ -71,7 +73,8 @@ export function createInstance(options: InstanceOptions): Instance {
   const lifecycle = new Lifecycle(options.untilLeader)
   const informers = new Informers({ clock: options.cacheClock ?? clock, log, metrics })
   const events = options.events ?? new EventRecorder('sojourn', { client, clock, log, metrics })
-  const clusters = createClusters({ client, informers, clock, log, external })
+  const networks = createNetworks(config.allowOutgoing ?? [])
+  const clusters = createClusters({ client, informers, clock, log, external, outgoing: networks.kubeconfigs })
   let door: Door | undefined
   const openDoor = () =>
     new Door(
@@ -97,6 +100,7 @@ export function createInstance(options: InstanceOptions): Instance {
         config.tenancy,
       ),
     clusters,
+    networks,
     external,
     embedded,
     routes,
@@ -106,6 +110,7 @@ export function createInstance(options: InstanceOptions): Instance {
   lifecycle.onStop(() => informers.close())
   lifecycle.onStop(() => door?.close())
   lifecycle.onStop(() => clusters.close())
+  lifecycle.onStop(() => networks.close())
   lifecycle.onStop(() => events.flush().catch(() => {}))
   routes.add(metricsRoute(metrics))
   if (canDelete(config.only)) lifecycle.run(settler(instance))

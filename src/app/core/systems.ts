@@ -20,15 +20,16 @@ export interface Started {
 
 /** How each role is started. Its code is loaded only then. `api` and `workloads` belong to the embedded server alone. */
 export const systems: Readonly<Partial<Record<Role, StartSystem>>> = {
-  async cleaner({ client, informers, door, events, ports, external, lifecycle }) {
+  async cleaner({ client, informers, door, events, ports, networks, external, lifecycle }) {
     const { cleaner } = await import('../../apis/cleaner.ts')
     const { conditionalTtl } = await import('../../apis/conditional-ttl.ts')
     const { cleanerController } = await import('../../systems/cleaner/controller.ts')
+    const { http } = networks.tenants
     for (const { type } of [cleaner, conditionalTtl])
-      lifecycle.run(cleanerController({ client, informers, door, events, ports, type, ...external.cleaner }))
+      lifecycle.run(cleanerController({ client, informers, door, events, ports, type, http, ...external.cleaner }))
   },
 
-  async promoter({ config, client, informers, clusters, actAs, events, ports, external, routes, lifecycle }) {
+  async promoter({ config, client, informers, clusters, networks, actAs, events, ports, external, routes, lifecycle }) {
     const { Promoter } = await import('../../systems/promoter/controller.ts')
     const { dryRun, eventsAddress } = config
     const promoter = new Promoter({
@@ -39,7 +40,8 @@ export const systems: Readonly<Partial<Record<Role, StartSystem>>> = {
       events,
       ports,
       dryRun,
-      ...(eventsAddress ? { eventsAddress } : {}),
+      network: networks.tenants,
+      ...(eventsAddress ? { flux: { eventsAddress, http: networks.administrators.http } } : {}),
       ...external.promoter,
     })
     lifecycle.run(promoter.controller)
@@ -49,7 +51,7 @@ export const systems: Readonly<Partial<Record<Role, StartSystem>>> = {
 
   async janitor(instance) {
     const { createJanitor } = await import('../../systems/janitor/janitor.ts')
-    const { config, client, informers, door, events, ports, clusters, external, routes, lifecycle } = instance
+    const { config, client, informers, door, events, ports, clusters, networks, external, routes, lifecycle } = instance
     const swabbie = config.swabbieConfig === undefined ? undefined : await loadSwabbie(instance, config.swabbieConfig)
     const janitor = createJanitor({
       client,
@@ -58,6 +60,7 @@ export const systems: Readonly<Partial<Record<Role, StartSystem>>> = {
       events,
       ports,
       cluster: (name) => clusters.client(name),
+      network: networks.administrators,
       identity: `${hostname()}-${process.pid}`,
       publicUrl: () => instance.publicUrl(),
       dryRun: config.dryRun,

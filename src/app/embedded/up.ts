@@ -9,6 +9,8 @@ import { systemClock } from '../../runtime/time/clock.ts'
 import type { Logger } from '../../runtime/observability/log.ts'
 import { loopLag } from '../../runtime/observability/loop-lag.ts'
 import { systemRandom } from '../../runtime/time/random.ts'
+import { machineAndPrivate } from '../../runtime/http/outgoing.ts'
+import { proveOutgoing } from '../../runtime/http/prove-outgoing.ts'
 import type { RouteUser } from '../../runtime/http/route.ts'
 import { ownKindsAdmission } from '../../admission/admission.ts'
 import { approvalAdmission } from '../../admission/approval-policy.ts'
@@ -46,7 +48,10 @@ export interface Up {
 }
 
 /** Starts the embedded API server and, on it, the configured roles. */
-export async function startUp(config: Config, log: Logger): Promise<Up> {
+export async function startUp(given: Config, log: Logger): Promise<Up> {
+  await proveOutgoing()
+  // Whoever may write objects here can call the servers of this machine already.
+  const config = { ...given, allowOutgoing: given.allowOutgoing ?? machineAndPrivate }
   const clock = systemClock
   const directory = lockDataDirectory(config.data)
   const store = openSqliteStore({ path: directory.file('store.db'), clock, durable: config.durable })
@@ -89,6 +94,7 @@ export async function startUp(config: Config, log: Logger): Promise<Up> {
   // Before the server accepts a deletion.
   await bonds.follow(informers, client, authorizer(server))
   const { url } = await server.listen({ port: config.port, host: config.host })
+  await instance.networks.denyServer(url)
   const kubeconfig = directory.file('kubeconfig')
   writeFileSync(kubeconfig, server.kubeconfig(url), { mode: 0o600 })
   if (config.only.includes('workloads'))

@@ -1,6 +1,6 @@
 import { request as httpRequest, type Agent as PlainAgent } from 'node:http'
 import { request as httpsRequest, type Agent, type RequestOptions } from 'node:https'
-import { Outgoing } from './outgoing.ts'
+import type { Outgoing } from './outgoing.ts'
 
 /** A request to an external server, as a value. */
 export interface HttpRequest {
@@ -11,8 +11,10 @@ export interface HttpRequest {
   /** Certificates to trust instead of the machine's, in PEM. */
   readonly ca?: string | undefined
   readonly signal?: AbortSignal | undefined
-  /** More than this is not read. Defaults to 16 MiB. */
+  /** More than this is not read. Defaults to 1 MiB. */
   readonly maxBytes?: number
+  /** When the whole answer must be there. Defaults to 10 s. */
+  readonly timeoutMs?: number
 }
 
 export interface HttpResponse {
@@ -25,13 +27,16 @@ export interface HttpResponse {
 /** Carries a request out; rejects when there is no whole answer. Redirects are answers. */
 export type Http = (request: HttpRequest) => Promise<HttpResponse>
 
-/** HTTP and HTTPS over kept-alive connections, one pool per set of trusted certificates. */
-export function networkHttp({
-  outgoing = new Outgoing({ for: 'administrators' }),
-}: { readonly outgoing?: Outgoing } = {}): {
+/** Reaches the servers that one group of users may name. */
+export interface Network {
   readonly http: Http
+  /** A TCP connection, for protocols other than HTTP. */
+  readonly connect: Outgoing['connect']
   readonly close: () => void
-} {
+}
+
+/** HTTP and HTTPS over kept-alive connections, one pool per set of trusted certificates. */
+export function networkHttp({ outgoing }: { readonly outgoing: Outgoing }): Network {
   const agents = new Map<string, Agent>()
   const plain = outgoing.agent({ keepAlive: true, maxSockets: 16 })
   const agentFor = (ca: string | undefined) => {
@@ -42,6 +47,7 @@ export function networkHttp({
   }
   return {
     http: (request) => send(request, request.url.startsWith('https:') ? agentFor(request.ca) : plain),
+    connect: (options) => outgoing.connect(options),
     close: () => {
       plain.destroy()
       for (const agent of agents.values()) agent.destroy()
@@ -50,20 +56,21 @@ export function networkHttp({
   }
 }
 
-const idleMs = 30_000
-const defaultMaxBytes = 16 * 1024 * 1024
+const defaultTimeoutMs = 10_000
+const defaultMaxBytes = 1024 * 1024
 
 function send(
-  { method, url, headers, body, signal, maxBytes }: HttpRequest,
+  { method, url, headers, body, signal, maxBytes = defaultMaxBytes, timeoutMs = defaultTimeoutMs }: HttpRequest,
   agent: Agent | PlainAgent,
 ): Promise<HttpResponse> {
   return new Promise((resolve, reject) => {
     const target = new URL(url)
+    if (target.protocol !== 'https:' && target.protocol !== 'http:')
+      return reject(new Error(`${target.protocol} is not supported: a URL begins with https:// or http://`))
     const open = target.protocol === 'https:' ? httpsRequest : httpRequest
     const options: RequestOptions = {
       method,
       agent,
-      timeout: idleMs,
       headers: { ...headers, ...(body ? { 'content-length': String(body.byteLength) } : {}) },
       ...(signal ? { signal } : {}),
     }
@@ -72,8 +79,7 @@ function send(
       let size = 0
       incoming.on('data', (chunk: Buffer) => {
         size += chunk.byteLength
-        if (size > (maxBytes ?? defaultMaxBytes))
-          incoming.destroy(new Error(`${target.host} answered more than ${maxBytes ?? defaultMaxBytes} bytes`))
+        if (size > maxBytes) incoming.destroy(new Error(`${target.host} answered more than ${maxBytes} bytes`))
         else chunks.push(chunk)
       })
       incoming.on('error', reject)
@@ -81,7 +87,10 @@ function send(
         resolve({ status: incoming.statusCode ?? 0, headers: flat(incoming.headers), body: Buffer.concat(chunks) }),
       )
     })
-    outgoing.on('timeout', () => outgoing.destroy(new Error(`${target.host} did not answer within ${idleMs} ms`)))
+    // The whole answer, not the first byte: a server that sends a byte now and then must not hold a worker.
+    const late = () => outgoing.destroy(new Error(`${target.host} did not answer within ${timeoutMs / 1000} s`))
+    const timer = setTimeout(late, timeoutMs)
+    outgoing.on('close', () => clearTimeout(timer))
     outgoing.on('error', reject)
     outgoing.end(body)
   })

@@ -2,7 +2,8 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo, LookupFunction } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { networkHttp } from './http.ts'
-import { isDeniedAddress, Outgoing } from './outgoing.ts'
+import { allowedOutgoingProblem, isDeniedAddress, Outgoing } from './outgoing.ts'
+import { proveOutgoing } from './prove-outgoing.ts'
 
 describe('connections to servers that a user named', () => {
   let server: Server
@@ -84,7 +85,45 @@ describe('connections to servers that a user named', () => {
   })
 
   it('never reach an address that is denied by name, such as the API server’s', async () => {
-    const outgoing = new Outgoing({ for: 'tenants', allow: ['127.0.0.0/8'], deny: ['127.0.0.1'] })
+    const outgoing = new Outgoing({ for: 'tenants', allow: ['127.0.0.0/8'] })
+    outgoing.deny('127.0.0.1', port)
     expect(await get(`http://127.0.0.1:${port}/`, outgoing)).toBe('denied')
   })
+
+  it('of kubeconfigs reach private addresses, but neither this machine nor link-local ones', async () => {
+    const outgoing = new Outgoing({ for: 'kubeconfigs' })
+    expect(await get(`http://127.0.0.1:${port}/`, outgoing)).toBe('denied')
+    expect(await get('http://169.254.169.254/', outgoing)).toBe('denied')
+    const socket = outgoing.connect({ host: '10.255.255.1', port: 1 })
+    const denied = await new Promise((resolve) => {
+      socket.once('error', (error) => resolve(isDeniedAddress(error)))
+      setTimeout(() => resolve(false), 100)
+    })
+    socket.destroy()
+    expect(denied).toBe(false)
+  })
+
+  it.each(['http', 'https'])('say by which flag the operator allows them, over %s', async (scheme) => {
+    const { http, close } = networkHttp({ outgoing: new Outgoing({ for: 'tenants' }) })
+    await expect(http({ method: 'GET', url: `${scheme}://127.0.0.1:${port}/` })).rejects.toThrow(
+      `--allow-outgoing 127.0.0.1:${port}`,
+    )
+    close()
+  })
+
+  it('are proven to be guarded when the process starts', async () => {
+    await proveOutgoing()
+    await expect(proveOutgoing(new Outgoing({ for: 'administrators' }))).rejects.toThrow('does not start')
+  })
+})
+
+describe('the list of allowed destinations', () => {
+  it.each(['10.0.0.0/8', '10.1.2.3', '10.1.2.3:80', 'fd00::/8', '[::1]:80', 'git.example.org', 'git:3000'])(
+    'takes %s',
+    (entry) => expect(allowedOutgoingProblem(entry)).toBeUndefined(),
+  )
+  it.each(['10.0.0.0/33', '::ffff:10.0.0.0/104', 'http://git', 'git/8', '', '*.svc', '10.0.0.0/8/8'])(
+    'refuses %j',
+    (entry) => expect(allowedOutgoingProblem(entry)).toBeDefined(),
+  )
 })

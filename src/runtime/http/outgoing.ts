@@ -5,25 +5,31 @@ import type { Duplex } from 'node:stream'
 
 /** Which addresses connections may reach. */
 export interface OutgoingRules {
-  /** Whose URL it is: tenants reach public addresses only, administrators everything but link-local addresses. */
-  readonly for: 'tenants' | 'administrators'
+  /** Whose address it is: tenants reach public addresses, kubeconfigs private ones too, administrators all but link-local ones. */
+  readonly for: 'tenants' | 'kubeconfigs' | 'administrators'
   /** Exceptions that the operator allows: addresses, CIDR ranges, or host names with or without a port. Defaults to none. */
   readonly allow?: readonly string[]
-  /** More addresses to deny, such as the cluster's own API server. Defaults to none. */
-  readonly deny?: readonly string[]
 }
 
 /** Link-local addresses, where cloud providers serve instance metadata and credentials. */
 const linkLocal = ['169.254.0.0/16', 'fe80::/10']
 
-/** Addresses that are not on the public internet. */
-const privateIPv4 =
-  '0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 172.16.0.0/12 192.0.0.0/24 192.168.0.0/16 198.18.0.0/15 224.0.0.0/4 240.0.0.0/4'
+/** This machine, and the ways to spell its addresses and private ones in IPv6. */
+const own =
+  '0.0.0.0/8 127.0.0.0/8 192.0.0.0/24 224.0.0.0/4 240.0.0.0/4 ::/128 ::1/128 ff00::/8 64:ff9b::/96 64:ff9b:1::/48 2001::/32 2002::/16'.split(
+    ' ',
+  )
 
-/** The same for IPv6, with the prefixes that embed an IPv4 address: NAT64 (RFC 6052, 8215), Teredo and 6to4. */
-const privateIPv6 = '::/128 ::1/128 fc00::/7 ff00::/8 64:ff9b::/96 64:ff9b:1::/48 2001::/32 2002::/16'
+const privateRanges = ['10.0.0.0/8', '100.64.0.0/10', '172.16.0.0/12', '192.168.0.0/16', '198.18.0.0/15', 'fc00::/7']
 
-const privateRanges = [...privateIPv4.split(' '), ...privateIPv6.split(' ')]
+const deniedTo = {
+  tenants: [...linkLocal, ...own, ...privateRanges],
+  kubeconfigs: [...linkLocal, ...own],
+  administrators: linkLocal,
+} as const
+
+/** What `sojourn up` allows unless told otherwise: its users have this machine already. */
+export const machineAndPrivate: readonly string[] = ['127.0.0.0/8', '0.0.0.0', '::1', ...privateRanges]
 
 /**
  * Opens connections to servers that users name. The address is checked at connect time, after name resolution: a check
@@ -32,27 +38,38 @@ const privateRanges = [...privateIPv4.split(' '), ...privateIPv6.split(' ')]
 export class Outgoing {
   readonly #denied: BlockList
   readonly #allowedNames: ReadonlySet<string>
+  /** By port: everything in `#denied` and servers of Sojourn's own. */
+  readonly #deniedAt = new Map<number, BlockList>()
+  readonly #ranges: readonly string[]
 
   constructor(rules: OutgoingRules) {
-    const ranges = (rules.allow ?? []).filter(isRange)
-    this.#allowedNames = new Set(
-      (rules.allow ?? []).filter((entry) => !isRange(entry)).map((name) => name.toLowerCase()),
-    )
-    this.#denied = blockList(rules.for === 'tenants' ? [...linkLocal, ...privateRanges] : linkLocal, ranges)
-    for (const address of rules.deny ?? []) addRange(this.#denied, address)
+    const allowed = rules.allow ?? []
+    this.#allowedNames = new Set(allowed.filter((entry) => !isRange(entry)).map(nameOf))
+    this.#ranges = deniedTo[rules.for].flatMap((range) => without(range, allowed.filter(isRange)))
+    this.#denied = blockList(this.#ranges)
   }
 
-  /** A TCP connection; errors with ERR_IP_BLOCKED before any packet is sent to a denied address. */
-  connect(options: Pick<TcpNetConnectOpts, 'host' | 'port' | 'lookup' | 'timeout' | 'keepAlive'>): Socket {
+  /** Denies one address at one port from now on, whatever is allowed: that of the cluster's own API server. */
+  deny(address: string, port: number): void {
+    const list = this.#deniedAt.get(port) ?? blockList(this.#ranges)
+    addRange(list, address)
+    this.#deniedAt.set(port, list)
+  }
+
+  /** A TCP connection; errors with AddressDenied before any packet is sent to a denied address. */
+  connect(options: Pick<TcpNetConnectOpts, 'host' | 'port' | 'lookup'>): Socket {
     const { host = '', port } = options
-    const isAllowed =
-      this.#allowedNames.has(host.toLowerCase()) || this.#allowedNames.has(`${host.toLowerCase()}:${port}`)
-    return connect({ ...options, autoSelectFamily: true, ...(isAllowed ? {} : { blockList: this.#denied }) })
+    const isAllowed = this.#allowedNames.has(nameOf(host)) || this.#allowedNames.has(`${nameOf(host)}:${port}`)
+    const denied = this.#deniedAt.get(Number(port)) ?? this.#denied
+    const socket = connect({ ...options, autoSelectFamily: true, ...(isAllowed ? {} : { blockList: denied }) })
+    return withClearErrors(socket, `${host.includes(':') ? `[${host}]` : host}:${port}`)
   }
 
   /** Agents for `node:http` and `node:https`. */
   agent(options: PlainAgentOptions): PlainAgent {
-    return guarded(new PlainAgent(options), this)
+    const agent = new PlainAgent(options)
+    agent.createConnection = (wanted): Duplex => this.connect(destinationOf(wanted as TcpNetConnectOpts))
+    return agent
   }
 
   tlsAgent(options: AgentOptions): Agent {
@@ -60,12 +77,38 @@ export class Outgoing {
     const secure = agent.createConnection.bind(agent)
     // TLS connections ignore a block list, so the TCP connection below is opened here.
     agent.createConnection = (wanted, done) => {
-      const { host, port, lookup } = wanted as TcpNetConnectOpts
-      const socket = this.connect({ host: host ?? '', port, ...(lookup ? { lookup } : {}) })
+      const socket = this.connect(destinationOf(wanted as TcpNetConnectOpts))
       return secure({ ...wanted, socket } as typeof wanted, done)
     }
     return agent
   }
+}
+
+/** A connection was refused because of its address. */
+export class AddressDenied extends Error {
+  override readonly name = 'AddressDenied'
+
+  constructor(place: string, options?: ErrorOptions) {
+    super(
+      `connections to ${place} are not allowed, because it is not a public address: the operator of Sojourn can allow it by --allow-outgoing ${place}`,
+      options,
+    )
+  }
+}
+
+/** What is wrong with an entry of the allow list; undefined when it can be used. */
+export function allowedOutgoingProblem(entry: string): string | undefined {
+  const [address = '', length, ...rest] = entry.split('/')
+  const family = isIP(address)
+  if (family === 6 && address.includes('.')) return 'write the IPv4 address without ::ffff:'
+  if (family !== 0 && length !== undefined)
+    return /^\d{1,3}$/.test(length) && rest.length === 0 && Number(length) <= (family === 4 ? 32 : 128)
+      ? undefined
+      : 'a range is an address and a length, such as 10.1.0.0/16'
+  if (family !== 0) return undefined
+  return /^(?:[a-z0-9_](?:[a-z0-9_.-]*[a-z0-9])?|\[[0-9a-f:]+\])(?::\d{1,5})?$/i.test(entry)
+    ? undefined
+    : 'it must be an address, a CIDR range, or a host name with or without a port'
 }
 
 /** Whether a connection failed because its address is denied. */
@@ -78,22 +121,29 @@ export function isDeniedAddress(error: unknown): boolean {
   return false
 }
 
-function guarded(agent: PlainAgent, outgoing: Outgoing): PlainAgent {
-  agent.createConnection = (options): Duplex => {
-    const { host, port, lookup } = options as TcpNetConnectOpts
-    return outgoing.connect({ host: host ?? '', port, ...(lookup ? { lookup } : {}) })
-  }
-  return agent
+/** The same socket, whose error says which setting allows the connection. */
+function withClearErrors(socket: Socket, place: string): Socket {
+  const destroy = socket.destroy.bind(socket)
+  socket.destroy = (error) => destroy(isDeniedAddress(error) ? new AddressDenied(place, { cause: error }) : error)
+  return socket
 }
 
-/** A block list of these ranges without the allowed ones: the latter are cut out, because a block list has no exceptions. */
-function blockList(ranges: readonly string[], allowed: readonly string[]): BlockList {
+function destinationOf({ host, port, lookup }: TcpNetConnectOpts) {
+  return { host: host ?? '', port, ...(lookup ? { lookup } : {}) }
+}
+
+/** As names are compared: lower-case, an IPv6 address without brackets. */
+function nameOf(host: string): string {
+  return host.toLowerCase().replace(/^\[([^\]]*)\]/, '$1')
+}
+
+function blockList(ranges: readonly string[]): BlockList {
   const list = new BlockList()
-  for (const range of ranges) for (const part of without(range, allowed)) addRange(list, part)
+  for (const range of ranges) addRange(list, range)
   return list
 }
 
-/** What is left of a CIDR range when others are taken out, as CIDR ranges. */
+/** What is left of a CIDR range without the allowed ones, as CIDR ranges: a block list has no exceptions. */
 function without(range: string, allowed: readonly string[]): readonly string[] {
   const inside = allowed.filter(
     (other) => familyOf(other) === familyOf(range) && (covers(range, other) || covers(other, range)),

@@ -1,4 +1,5 @@
 import type { StoredObject } from '../../kube/object.ts'
+import type { Http } from '../../runtime/http/http.ts'
 
 /** What a sink learns once everything is deleted. */
 export interface DeletedNotice {
@@ -28,14 +29,11 @@ export function deletedEvent({ self, evaluationTime, targets }: DeletedNotice): 
 }
 
 /** Posts the event; throws when the sink does not accept it within ten seconds. */
-export async function sendEvent(sink: string, { headers, body }: ReturnType<typeof deletedEvent>): Promise<void> {
-  const response = await fetch(sink, {
-    method: 'POST',
-    headers,
-    body,
-    redirect: 'error',
-    signal: AbortSignal.timeout(10_000),
-  })
-  await response.body?.cancel()
-  if (!response.ok) throw new Error(`the sink answered ${response.status}`)
+export async function sendEvent(
+  http: Http,
+  sink: string,
+  { headers, body }: ReturnType<typeof deletedEvent>,
+): Promise<void> {
+  const { status } = await http({ method: 'POST', url: sink, headers, body: Buffer.from(body) })
+  if (status < 200 || status > 299) throw new Error(`the sink answered ${status}`)
 }

@@ -8,8 +8,10 @@ import { Controller, type ControllerPorts } from '../../runtime/controller/contr
 import type { EventRecorder } from '../../runtime/observability/event-recorder.ts'
 import type { Informer } from '../../runtime/cache/informer.ts'
 import type { Informers } from '../../runtime/cache/informers.ts'
+import type { Http } from '../../runtime/http/http.ts'
 import { settled, type Outcome } from '../../runtime/controller/outcome.ts'
 import { commit, deleteSelf, report } from './act.ts'
+import { sendEvent } from './cloud-event.ts'
 import { decide, type Decision, type Observed } from './decision/decide.ts'
 import { readModel } from './decision/read-model.ts'
 import { isCommitted } from './decision/recorded-decision.ts'
@@ -27,7 +29,9 @@ export interface CleanerOptions {
   readonly ports: ControllerPorts
   /** Cleaner or ConditionalTTL: one controller each, the same in all but the type. */
   readonly type: ResourceType
-  /** Posts a CloudEvent to a sink. Defaults to HTTP. */
+  /** Reaches the sinks that users name. */
+  readonly http: Http
+  /** Posts a CloudEvent to a sink. Defaults to `sendEvent`. */
   readonly send?: CleanerPorts['send']
   /** How many Cleaners are reconciled at once. Defaults to 8. */
   readonly concurrency?: number
@@ -47,7 +51,7 @@ class CleanerReconciler {
   /** Cleaners with a target whose kind the cluster does not serve; reconciled when a CustomResourceDefinition changes. */
   readonly #awaitingKind = new Map<string, Key>()
 
-  constructor({ client, informers, door, events, ports, type, send, concurrency = 8 }: CleanerOptions) {
+  constructor({ client, informers, door, events, ports, type, http, send, concurrency = 8 }: CleanerOptions) {
     this.controller = new Controller({
       name: `cleaner-${type.kind.toLowerCase()}`,
       reconcile: (key) => this.#reconcile(key),
@@ -62,7 +66,7 @@ class CleanerReconciler {
       clock: ports.clock,
       enqueue: (self) => this.#enqueue(self),
       expect: (written) => this.controller.expect(keyOf(written, client.cluster), written.metadata.resourceVersion),
-      ...(send ? { send } : {}),
+      send: send ?? ((sink, event) => sendEvent(http, sink, event)),
     }
     this.#cleaners = informers.open(client, type)
     this.#watches = new TargetWatches({ client, informers }, (key) => this.controller.enqueue(key))

@@ -4,7 +4,7 @@ import type { ResourceType, StoredObject } from '../../kube/object.ts'
 import { deepEqual } from '../../kube/patches/patch.ts'
 import type { EventRecorder } from '../../runtime/observability/event-recorder.ts'
 import type { Clock } from '../../runtime/time/clock.ts'
-import type { sendEvent } from './cloud-event.ts'
+import type { deletedEvent } from './cloud-event.ts'
 import type { CleanerStatus } from './decision/model.ts'
 
 /** What the steps of a reconcile need from outside. */
@@ -19,8 +19,8 @@ export interface CleanerPorts {
   readonly enqueue: (self: StoredObject) => void
   /** Holds the next reconcile of a Cleaner back until its cache shows this write. */
   readonly expect: (written: StoredObject) => void
-  /** Posts a CloudEvent to a sink. Defaults to HTTP. */
-  readonly send?: typeof sendEvent
+  /** Posts a CloudEvent to a sink. */
+  readonly send: (sink: string, event: ReturnType<typeof deletedEvent>) => Promise<void>
 }
 
 /** Writes the status if it differs from the stored one; undefined when it does not. */

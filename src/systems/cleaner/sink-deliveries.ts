@@ -2,7 +2,7 @@ import { backoffDelay } from '../../kube/basics/backoff-delay.ts'
 import type { StoredObject } from '../../kube/object.ts'
 import { tracked } from '../../runtime/time/clock.ts'
 import { wakeAt, type Outcome } from '../../runtime/controller/outcome.ts'
-import { deletedEvent, sendEvent } from './cloud-event.ts'
+import { deletedEvent } from './cloud-event.ts'
 import type { CleanerStatus } from './decision/model.ts'
 import type { Committed } from './decision/recorded-decision.ts'
 import type { CleanerPorts } from './ports.ts'
@@ -49,7 +49,7 @@ export class SinkDeliveries {
   }
 
   async #send(delivery: Delivery, { self, decision }: Committed): Promise<void> {
-    const { clock, events, enqueue, send = sendEvent } = this.#ports
+    const { clock, events, enqueue, send } = this.#ports
     const { url = '', required = false } = decision.sink ?? {}
     const host = URL.parse(url)?.host ?? url
     try {

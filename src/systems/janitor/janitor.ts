@@ -5,6 +5,7 @@ import type { Controller, ControllerPorts } from '../../runtime/controller/contr
 import type { EventRecorder } from '../../runtime/observability/event-recorder.ts'
 import type { Informers } from '../../runtime/cache/informers.ts'
 import type { LeaseTimes } from '../../runtime/sharing/lease.ts'
+import type { Network } from '../../runtime/http/http.ts'
 import type { Route } from '../../runtime/http/route.ts'
 import { AwsProvider } from './aws/aws-provider.ts'
 import { workController } from './controller.ts'
@@ -30,6 +31,8 @@ export interface JanitorOptions {
   readonly ports: ControllerPorts
   /** Opens a use of a cluster by name; '' is the home cluster. */
   readonly cluster: (name: string) => ClusterHandle
+  /** Reaches the mail servers, webhooks and registries that administrators name. */
+  readonly network: Pick<Network, 'http' | 'connect'>
   /** Names this instance; differs from every other instance's. */
   readonly identity: string
   /** The base URL under which users reach this server, for links in notices. */
@@ -61,12 +64,17 @@ export interface Janitor {
 export function createJanitor(options: JanitorOptions): Janitor {
   const { client, informers, door, events, ports: controllerPorts, dryRun = false, inService = () => true } = options
   const { clock, log, metrics } = controllerPorts
-  const { wrapCloud = (cloud) => cloud } = options
+  const { network, wrapCloud = (cloud) => cloud } = options
   const caches = new JanitorCaches(client, informers)
   const providers: readonly Provider[] = [
     new KubernetesProvider({ cluster: options.cluster, clock }),
     wrapCloud(
-      new AwsProvider({ clock, accounts: () => caches.accounts.list(), secret: (name) => readSecret(client, name) }),
+      new AwsProvider({
+        clock,
+        http: network.http,
+        accounts: () => caches.accounts.list(),
+        secret: (name) => readSecret(client, name),
+      }),
     ),
   ]
   let key: Promise<string> | undefined
@@ -86,7 +94,7 @@ export function createJanitor(options: JanitorOptions): Janitor {
         key = undefined
         throw error
       })),
-    openChannel: options.openChannel ?? openChannel,
+    openChannel: (channel) => (options.openChannel ?? openChannel)(channel, { client, clock, network }),
   }
   const leases: Leases = options.withoutLeases
     ? noLeases

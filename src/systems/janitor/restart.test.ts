@@ -11,6 +11,7 @@ import { Clusters } from '../../runtime/clusters/clusters.ts'
 import { Informers } from '../../runtime/cache/informers.ts'
 import { quietClock } from '../../runtime/time/quiet-clock.ts'
 import { createJanitor } from './janitor.ts'
+import { localNetwork } from '../../../test/local-network.ts'
 
 const hour = 3_600_000
 const minute = 60_000
@@ -27,6 +28,7 @@ function run({ clock, ports, door, events: recorder }: World, client: Client, id
     events: recorder,
     ports,
     cluster: (name) => clusters.client(name),
+    network: localNetwork(),
     identity,
     publicUrl: () => 'https://sojourn.example',
   })

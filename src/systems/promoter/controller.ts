@@ -19,8 +19,8 @@ import { performEffect, type EffectPorts } from './effects/perform.ts'
 import { markerValue } from './model/adapter.ts'
 import { RateLimiter } from '../../forges/rate-limiter.ts'
 import { EffectRunner, type Perform } from './effects/effect-runner.ts'
-import { networkHttp, type Http } from '../../runtime/http/http.ts'
 import { TargetAccess } from './targets/target-access.ts'
+import type { Network } from '../../runtime/http/http.ts'
 import { TargetObserver, type ObserverPorts } from './targets/target-observer.ts'
 import { promoterMetrics, type PromoterMetrics } from './effects/promoter-metrics.ts'
 import { previewPipeline, reconcilePipeline, type ReconcilePorts } from './reconcile.ts'
@@ -35,12 +35,12 @@ export interface PromoterOptions {
   readonly actAs: ActsFor
   readonly events: EventRecorder
   readonly ports: ControllerPorts
-  /** URL at which Flux's notification controller receives events. Defaults to none. */
-  readonly eventsAddress?: string
+  /** Where Flux's notification controller receives events, and how to reach it. Defaults to none. */
+  readonly flux?: NonNullable<EffectPorts['flux']>
   /** Decide and report, but change nothing outside. Defaults to false. */
   readonly dryRun?: boolean
-  /** Sends requests to forges. Defaults to the network. */
-  readonly http?: Http
+  /** Reaches the git servers, forges, webhooks and verification URLs that users name. */
+  readonly network: Pick<Network, 'http' | 'connect'>
   /** Carries out effects. Defaults to `performEffect`. */
   readonly perform?: Perform
   /** Replaces the observed state of a target. Defaults to the observed state. */
@@ -66,7 +66,6 @@ export class Promoter {
   readonly observer: TargetObserver
   readonly #options: PromoterOptions
   readonly #metrics: PromoterMetrics
-  readonly #network: ReturnType<typeof networkHttp> | undefined
   readonly #stopping = new AbortController()
   readonly #pipelines: Cached<Pipeline>
   readonly #approvals: Cached<Approval>
@@ -80,7 +79,6 @@ export class Promoter {
     this.#options = options
     this.#access = new TargetAccess(options)
     this.#metrics = promoterMetrics(ports.metrics)
-    this.#network = options.http ? undefined : networkHttp()
     this.#pipelines = informers.open<Pipeline & StoredObject>(client, pipelineKind.type)
     this.#approvals = informers.open<Approval & StoredObject>(client, approvalKind.type, {
       indexes: { pipeline: ({ metadata, spec }) => [`${metadata.namespace}/${spec.pipeline}`] },
@@ -116,7 +114,6 @@ export class Promoter {
     this.observer.close()
     this.#secrets.close()
     for (const informer of [this.#freeze, this.#approvals, this.#pipelines]) informer.close()
-    this.#network?.close()
   }
 
   #createRunner(): EffectRunner {
@@ -143,17 +140,18 @@ export class Promoter {
   }
 
   #effectPorts(): EffectPorts {
-    const { client, ports, eventsAddress } = this.#options
+    const { client, ports, network, flux } = this.#options
     const now = () => ports.clock.now()
     const onRemaining = (host: string, requests: number) => this.#metrics.budgetLeft.set({ host }, requests)
     return {
-      http: this.#metrics.countRequests(this.#options.http ?? this.#network!.http),
+      http: this.#metrics.countRequests(network.http),
+      connect: network.connect,
       rateLimiter: new RateLimiter({ now, onRemaining }),
       countRequest: (request) => this.#metrics.requests.inc(request),
       responseCaches: new Map(),
       readSecret: (place) => readSecret(client, place),
       createEvent: async (event) => void (await client.create(eventType, event).catch(ignoring('AlreadyExists'))),
-      eventsAddress,
+      flux: flux && { ...flux, http: this.#metrics.countRequests(flux.http) },
       now,
       valueOf: markerValue,
     }

@@ -67,10 +67,10 @@ function candidatesTo(what: NoticeDecision['do'], pending: readonly PendingNotic
 }
 
 function channelsOf({ policy, ports }: WorkItem): readonly Channel[] {
-  const { caches, client, clock, openChannel } = ports
+  const { caches, openChannel } = ports
   return policy.notices.channels.flatMap((name) => {
     const channel = caches.channels.get('', name)
-    return channel ? [openChannel(channel, { client, clock })] : []
+    return channel ? [openChannel(channel)] : []
   })
 }
 

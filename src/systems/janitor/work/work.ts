@@ -17,7 +17,8 @@ import type { Outcome } from '../../../runtime/controller/outcome.ts'
 import type { JanitorCaches } from './janitor-caches.ts'
 import type { JanitorMetrics } from './janitor-metrics.ts'
 import type { LedgerCache } from '../ledger/ledger-cache.ts'
-import type { openChannel } from '../../../notices/open-channel.ts'
+import type { NotificationChannel } from '../../../apis/notification-channel.ts'
+import type { Channel } from '../../../notices/notice.ts'
 import { describeResource } from '../model/resource.ts'
 import type { CompiledPolicy } from '../policy/policy.ts'
 import type { Provider } from '../verdict/provider.ts'
@@ -37,7 +38,7 @@ export interface WorkPorts {
   readonly publicUrl: () => string
   /** The key that signs opt-out links. */
   readonly linkKey: () => Promise<string>
-  readonly openChannel: typeof openChannel
+  readonly openChannel: (channel: NotificationChannel) => Channel
 }
 
 /** A policy at one location, before the lease to act there is held. */

@@ -10,7 +10,7 @@ import { HttpTransport } from '../../../git/http-transport.ts'
 import { GitRemote } from '../../../git/remote.ts'
 import { parseRepositoryURL, type RepositoryURL } from '../../../git/repository-url.ts'
 import type { GitService, GitTransport } from '../../../git/transport.ts'
-import type { Http } from '../../../runtime/http/http.ts'
+import type { Http, Network } from '../../../runtime/http/http.ts'
 import { sha256 } from '../model/identity.ts'
 import { keyError, signCommit } from './signing.ts'
 import { PromotionError } from '../../../git/promotion-error.ts'
@@ -20,6 +20,8 @@ export type SecretData = Readonly<Record<string, string>>
 
 export interface AccessPorts {
   readonly http: Http
+  /** Opens connections for git over SSH. */
+  readonly connect: Network['connect']
   readonly rateLimiter: RateLimiter
   /** Counts each request over SSH, with its outcome as the code. */
   readonly countRequest: (request: { readonly host: string; readonly method: string; readonly code: string }) => void
@@ -108,7 +110,8 @@ async function overSsh(
   ])
   const takeToken = () => void ports.rateLimiter.take(url.host, credentialId(url.user, identity))
   try {
-    const transport = new SshTransport({ url, key: readSshKey(identity, password), knownHosts, takeToken, signal })
+    const key = readSshKey(identity, password)
+    const transport = new SshTransport({ url, key, knownHosts, takeToken, signal, connect: ports.connect })
     return withCounting(transport, (method, code) => ports.countRequest({ host: url.host, method, code }))
   } catch (error) {
     throw keyError(`identity of Secret ${secret}`, error)

@@ -9,9 +9,8 @@ import type { TemplateValues } from '../repository/templates.ts'
 export interface NotificationPorts {
   /** Creates an Event; succeeds when it exists already. */
   readonly createEvent: (event: KubeObject) => Promise<void>
-  /** URL at which Flux's notification controller receives events, if there is one. */
-  readonly eventsAddress?: string | undefined
-  readonly http: Http
+  /** Where Flux's notification controller receives events, if there is one. The operator names it, not the pipeline's author. */
+  readonly flux?: { readonly eventsAddress: string; readonly http: Http } | undefined
   readonly now: () => number
 }
 
@@ -23,7 +22,8 @@ export async function notify(
 ): Promise<EffectResult> {
   const { ports, signal } = given
   await ports.createEvent(promoteEvent(pipeline, values, ports.now()))
-  if (ports.eventsAddress) await postToFlux(pipeline, values, { ports, signal })
+  const { flux, now } = ports
+  if (flux) await postToFlux(fluxEvent(pipeline, values, now()), { flux, signal })
   return { result: 'notified' }
 }
 
@@ -52,28 +52,30 @@ function promoteEvent(pipeline: Pipeline, values: TemplateValues, now: number): 
   }
 }
 
-/** Posts the event in the format of Flux's notification controller. */
-async function postToFlux(
-  pipeline: Pipeline,
-  values: TemplateValues,
-  { ports, signal }: { readonly ports: NotificationPorts; readonly signal: AbortSignal },
-): Promise<void> {
+/** The event in the format of Flux's notification controller. */
+function fluxEvent(pipeline: Pipeline, values: TemplateValues, now: number): object {
   const { apiVersion, kind, metadata } = pipeline
   const { namespace = '', name, uid, resourceVersion } = metadata
-  const event = {
+  return {
     involvedObject: { apiVersion, kind, namespace, name, uid, resourceVersion },
     severity: 'info',
-    timestamp: formatTime(ports.now()),
+    timestamp: formatTime(now),
     message: messageOf(values),
     reason: 'Promote',
     metadata: { environment: values.environment, version: values.revision, 'sojourn.dev/promotion-id': values.id },
     reportingController: 'sojourn-promoter',
     reportingInstance: 'sojourn-promoter',
   }
-  const url = ports.eventsAddress ?? ''
-  const { status } = await ports.http({
+}
+
+async function postToFlux(
+  event: object,
+  given: { readonly flux: NonNullable<NotificationPorts['flux']>; readonly signal: AbortSignal },
+): Promise<void> {
+  const { flux, signal } = given
+  const { status } = await flux.http({
     method: 'POST',
-    url,
+    url: flux.eventsAddress,
     headers: { 'content-type': 'application/json' },
     body: Buffer.from(JSON.stringify(event)),
     signal,

@@ -72,7 +72,7 @@ export async function propose(work: PullRequestWork): Promise<EffectResult> {
   } catch (error) {
     // The forge may have opened it despite the error, for this request or for an earlier one.
     const opened = await findOurs(forge, promotion)
-    if (!opened) throw error
+    if (!opened) throw await clearer(error, work)
     return seen(promotion, opened)
   }
   const opened = await findOurs(forge, promotion)
@@ -83,6 +83,15 @@ export async function propose(work: PullRequestWork): Promise<EffectResult> {
       'the forge does not list the pull request it has just opened',
     )
   return seen(promotion, opened)
+}
+
+/** A forge's own explanation is not shown, so the most frequent one is found out: the base branch is gone. */
+async function clearer(error: unknown, { promotion, access }: PullRequestWork): Promise<unknown> {
+  const { base } = branchesOf(promotion)
+  const known = await access.git.branches(base).catch(() => undefined)
+  return !known || known.has(base)
+    ? error
+    : new PromotionError('Permanent', 'BaseBranchNotFound', `the base branch does not exist: ${base}`)
 }
 
 /** Reads the state of the pull request. With `autoMerge` it merges exactly the promotion's commit. */

@@ -21,7 +21,7 @@ async function problemOf(
   { http, signal }: { readonly http: Http; readonly signal: AbortSignal },
 ): Promise<string | undefined> {
   try {
-    const { status } = await http({ method: 'GET', url, signal, maxBytes })
+    const { status } = await http({ method: 'GET', url, signal, timeoutMs })
     const isExpected = expectedStatus === undefined ? status >= 200 && status < 300 : status === expectedStatus
     return isExpected ? undefined : `${url} answered ${status}`
   } catch (error) {
@@ -29,4 +29,5 @@ async function problemOf(
   }
 }
 
-const maxBytes = 1024 * 1024
+/** A sleeping workload may take this long to wake. */
+const timeoutMs = 30_000

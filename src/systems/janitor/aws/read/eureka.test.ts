@@ -2,6 +2,7 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterEach, describe, expect, it } from 'vitest'
 import { discoveryFacts, readRegistry } from './eureka.ts'
+import { localNetwork } from '../../../../../test/local-network.ts'
 
 let server: Server | undefined
 afterEach(async () => {
@@ -27,18 +28,20 @@ const instance = (id: string, status: string, at = 1000) => ({
   dataCenterInfo: { name: 'Amazon', metadata: { 'instance-id': id } },
 })
 
+const { http } = localNetwork()
+
 describe('a Eureka registry', () => {
   it.each([
     ['as lists', [{ name: 'WEB', instance: [instance('i-1', 'UP', 5)] }]],
     ['with a single element instead of a list', { name: 'WEB', instance: instance('i-1', 'UP', 5) }],
   ])('is read %s', async (_, application) => {
-    const registry = await readRegistry(await serve({ applications: { versions__delta: '1', application } }))
+    const registry = await readRegistry(http, await serve({ applications: { versions__delta: '1', application } }))
     expect(registry.get('i-1')).toMatchObject([{ status: 'UP', updatedAt: 5 }])
   })
 
   it('knows instances outside of AWS by the id they registered with, and may be empty', async () => {
     const { dataCenterInfo: _, ...own } = instance('x', 'DOWN')
-    const registry = await readRegistry(await serve({ applications: { application: [{ instance: [own] }] } }))
+    const registry = await readRegistry(http, await serve({ applications: { application: [{ instance: [own] }] } }))
     expect([...registry.keys()]).toEqual(['host-of-x'])
   })
 
@@ -46,7 +49,7 @@ describe('a Eureka registry', () => {
     ['an error', { applications: {} }, 503],
     ['something else', { error: 'who are you' }, 200],
   ])('is not read when the server answers with %s', async (_, body, status) => {
-    await expect(readRegistry(await serve(body, status))).rejects.toThrow('Eureka answered')
+    await expect(readRegistry(http, await serve(body, status))).rejects.toThrow('Eureka answered')
   })
 })
 

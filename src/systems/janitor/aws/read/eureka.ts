@@ -1,3 +1,5 @@
+import type { Http } from '../../../../runtime/http/http.ts'
+
 /** One registration of an instance. */
 interface Registered {
   readonly status: string
@@ -14,17 +16,19 @@ export interface DiscoveryFacts {
   readonly outOfDiscoverySince?: number
 }
 
-const timeoutMs = 15_000
+/** A registry of some ten thousand instances. */
+const maxBytes = 64 * 1024 * 1024
 
 /** Reads all registrations of a Eureka server; throws when the response is incomplete. */
-export async function readRegistry(url: string): Promise<Registry> {
-  const response = await fetch(`${url.replace(/\/$/, '')}/apps`, {
+export async function readRegistry(http: Http, url: string): Promise<Registry> {
+  const { status, body } = await http({
+    method: 'GET',
+    url: `${url.replace(/\/$/, '')}/apps`,
     headers: { accept: 'application/json' },
-    redirect: 'error',
-    signal: AbortSignal.timeout(timeoutMs),
+    maxBytes,
   })
-  if (!response.ok) throw new Error(`Eureka answered ${response.status}`)
-  const { applications } = (await response.json()) as Answer
+  if (status < 200 || status > 299) throw new Error(`Eureka answered ${status}`)
+  const { applications } = JSON.parse(body.toString('utf8')) as Answer
   if (!applications) throw new Error('Eureka answered without applications')
   const instances = listOf(applications.application).flatMap(({ instance }) => listOf(instance))
   const entries = instances.map(({ instanceId = '', status = '', lastUpdatedTimestamp, dataCenterInfo }) => ({

@@ -3,6 +3,7 @@ import type { EC2Client } from '@aws-sdk/client-ec2'
 import type { ElasticLoadBalancingClient } from '@aws-sdk/client-elastic-load-balancing'
 import type { ElasticLoadBalancingV2Client } from '@aws-sdk/client-elastic-load-balancing-v2'
 import type { ProviderAccountSpec } from '../../../../apis/provider-account.ts'
+import type { Http } from '../../../../runtime/http/http.ts'
 import type { Clock } from '../../../../runtime/time/clock.ts'
 import { parseHttpDate } from '../../work/http-date.ts'
 import { InventoryError } from '../../model/resource.ts'
@@ -30,6 +31,7 @@ export interface AwsSession {
   readonly region: string
   /** The Eureka server at which its instances register. */
   readonly eurekaUrl: string | undefined
+  readonly http: Http
   readonly sdk: Sdk
   readonly config: ClientConfig
   readonly ec2: EC2Client
@@ -46,10 +48,11 @@ export interface SessionOptions {
   /** The keys in the account's Secret; undefined for the credentials of the environment. */
   readonly keys: () => Promise<AwsCredentials | undefined>
   readonly clock: Clock
+  readonly http: Http
 }
 
 /** Opens an account in a region. Throws when the credentials belong to another account than `spec.accountId`. */
-export async function openSession({ account, spec, region, keys, clock }: SessionOptions): Promise<AwsSession> {
+export async function openSession({ account, spec, region, keys, clock, http }: SessionOptions): Promise<AwsSession> {
   const sdk = await loadSdk()
   const base: Omit<ClientConfig, 'credentials'> = {
     region,
@@ -78,6 +81,7 @@ export async function openSession({ account, spec, region, keys, clock }: Sessio
     accountId,
     region,
     eurekaUrl: spec.eurekaUrl,
+    http,
     sdk,
     config,
     ...clients,

@@ -84,8 +84,8 @@ async function scheduledScaleUps({
 }
 
 /** The account's Eureka registry; undefined when it has none, or it cannot be read: discovery rules are then undecided. */
-async function registryOf({ eurekaUrl }: AwsSession): Promise<Registry | undefined> {
-  return eurekaUrl === undefined ? undefined : readRegistry(eurekaUrl).catch(() => undefined)
+async function registryOf({ eurekaUrl, http }: AwsSession): Promise<Registry | undefined> {
+  return eurekaUrl === undefined ? undefined : readRegistry(http, eurekaUrl).catch(() => undefined)
 }
 
 function toResource(group: AutoScalingGroup, registry?: Registry): AwsResource {
