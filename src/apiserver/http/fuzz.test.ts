@@ -213,7 +213,7 @@ describe('whatever is asked', () => {
     )
   })
 
-  it('bodies are read or refused with a Status', () => {
+  it('bodies are read or refused with a Status', async () => {
     const types = fc.constantFrom('application/json', 'application/yaml', 'application/vnd.kubernetes.protobuf')
     const bytes = fc.oneof(
       fc.uint8Array({ maxLength: 200 }),
@@ -233,8 +233,8 @@ describe('whatever is asked', () => {
         )
         .map((text) => Buffer.from(text)),
     )
-    fc.assert(
-      fc.property(bytes, types, (sent, type) => {
+    await fc.assert(
+      fc.asyncProperty(bytes, types, async (sent, type) => {
         const kind = { group: '', version: 'v1', kind: 'ConfigMap' }
         const request = {
           method: 'POST',
@@ -246,7 +246,7 @@ describe('whatever is asked', () => {
           body: bytesBody(sent, type),
         }
         try {
-          expect(decodeObjectBody(request, kind).value).toBeTypeOf('object')
+          expect((await decodeObjectBody(request, kind)).value).toBeTypeOf('object')
         } catch (error) {
           if (!(error instanceof StatusError)) throw error
           expect(error.code).toBeLessThan(500)
@@ -256,7 +256,7 @@ describe('whatever is asked', () => {
     )
   })
 
-  it('what kubectl sends is read or refused with a Status when bytes of it are spoilt', () => {
+  it('what kubectl sends is read or refused with a Status when bytes of it are spoilt', async () => {
     const sent = recorded<readonly { body: string }[]>('kubectl-bodies').map(({ body }) => Buffer.from(body, 'base64'))
     const spoilt = fc
       .tuple(
@@ -270,10 +270,10 @@ describe('whatever is asked', () => {
         for (const [at, byte] of changes) copy[4 + (at % (copy.length - 4))] = byte
         return cut % 3 === 0 ? copy.subarray(0, cut % copy.length) : copy
       })
-    fc.assert(
-      fc.property(spoilt, (bytes) => {
+    await fc.assert(
+      fc.asyncProperty(spoilt, async (bytes) => {
         try {
-          bytesBody(bytes, protobuf).decode({ types: [protobuf] })
+          await bytesBody(bytes, protobuf).decode({ types: [protobuf] })
         } catch (error) {
           if (!(error instanceof StatusError) && !(error instanceof UnreadableBody)) throw error
           if (error instanceof StatusError) expect(error.code).toBeLessThan(500)

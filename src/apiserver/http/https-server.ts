@@ -228,7 +228,7 @@ async function edgeRequest(request: IncomingMessage, user: User, path: string): 
     dryRun: parameters.getAll('dryRun'),
     headers: flatHeaders(headers),
     user,
-    body: bytesBody(bytes, headers['content-type']),
+    body: bytesBody(bytes, headers['content-type'], user.name),
   }
 }
 

@@ -44,18 +44,18 @@ export async function serveResource(ports: ResourcePorts, call: ResourceCall): P
     case 'watch':
       return { status: 200, content: { is: 'watch', open: (sink) => objects.watch(selection(call), sink), as } }
     case 'create':
-      return written(await objects.create({ ...location(call), ...writeOptions(call), ...objectBody(call) }), as)
+      return written(await objects.create({ ...location(call), ...writeOptions(call), ...(await objectBody(call)) }), as)
     case 'update':
-      return written(await objects.update({ ...named(call), ...writeOptions(call), ...objectBody(call) }), as)
+      return written(await objects.update({ ...named(call), ...writeOptions(call), ...(await objectBody(call)) }), as)
     case 'patch':
       return written(
         await objects.patch({ ...named(call), ...writeOptions(call), ...(await patchBody(ports, call)) }),
         as,
       )
     case 'delete':
-      return deleted(await objects.delete({ ...named(call), ...deleteOptions(call) }), as)
+      return deleted(await objects.delete({ ...named(call), ...(await deleteOptions(call)) }), as)
     case 'deletecollection': {
-      const list = await objects.deleteCollection({ ...selection(call), ...deleteOptions(call) })
+      const list = await objects.deleteCollection({ ...selection(call), ...(await deleteOptions(call)) })
       return { status: 200, content: { is: 'list', list, as } }
     }
     default:
@@ -121,9 +121,9 @@ function writeOptions({ request }: ResourceCall) {
   }
 }
 
-function deleteOptions({ request }: ResourceCall) {
+async function deleteOptions({ request }: ResourceCall) {
   const { query, dryRun } = request
-  const body = decodeDeleteOptions(request)
+  const body = await decodeDeleteOptions(request)
   return {
     ...(body === undefined ? {} : { body }),
     query: {
@@ -133,9 +133,9 @@ function deleteOptions({ request }: ResourceCall) {
   }
 }
 
-function objectBody({ request, info, type }: ResourceCall) {
+async function objectBody({ request, info, type }: ResourceCall) {
   const expected = type.subresources.find(({ name }) => name === info.subresource) ?? type
-  const { value, duplicates } = decodeObjectBody(request, expected)
+  const { value, duplicates } = await decodeObjectBody(request, expected)
   return { body: value, duplicates }
 }
 
@@ -165,7 +165,7 @@ async function patchBody({ objects }: ResourcePorts, call: ResourceCall) {
  */
 async function decodePatchOrNotFound(call: ResourceCall, objects: Objects, types: readonly BodyType[]) {
   try {
-    return decodePatchBody(call.request, types)
+    return await decodePatchBody(call.request, types)
   } catch (error) {
     const isApply = call.request.body.mediaType === patchContentType.apply
     if (!isApply && isStatusError(error, 'BadRequest')) await objects.get(named(call))

@@ -20,13 +20,13 @@ export function specialEndpoints(ports: SpecialPorts): ReadonlyMap<string, Resou
   return new Map<string, ResourceHandler>([
     ...reviewResources.map((resource): [string, ResourceHandler] => [
       `create ${resource}`,
-      (call) => created(review(ports.reviews, { ...sender(call), object: sentObject(call) })),
+      async (call) => created(review(ports.reviews, { ...sender(call), object: await sentObject(call) })),
     ]),
     [
       'create serviceaccounts/token',
-      (call) => {
+      async (call) => {
         const { namespace, name } = call.info
-        return created(issueToken(ports.tokens, { request: sentObject(call), namespace, name }))
+        return created(issueToken(ports.tokens, { request: await sentObject(call), namespace, name }))
       },
     ],
   ])
@@ -50,10 +50,10 @@ function created(object: KubeObject): Answer {
 }
 
 /** Decodes the body as the kind this endpoint accepts. */
-function sentObject({ request, info, type }: ResourceCall): KubeObject {
+async function sentObject({ request, info, type }: ResourceCall): Promise<KubeObject> {
   const expected = type.subresources.find(({ name }) => name === info.subresource) ?? type
   const { group, version, kind } = expected
-  const { value } = decodeObjectBody(request, { group, version, kind })
+  const { value } = await decodeObjectBody(request, { group, version, kind })
   const schema = builtinSchema({ group, version, kind })
   if (!schema) throw new Error(`the type table has no ${kind}`)
   // A body without apiVersion and kind gets those of the endpoint.

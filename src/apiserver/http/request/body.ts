@@ -1,11 +1,9 @@
-import type { GroupVersionKind } from '../../../kube/object.ts'
 import { StatusError } from '../../../kube/status-error.ts'
-import { yaml } from '../../../kube/yaml.ts'
-import { parseJson } from '../../schema/wire/json-text.ts'
-import { decodeProtobuf } from '../../schema/wire/protobuf.ts'
-import { isTextTooDeep, isValueTooDeep } from '../../schema/wire/depth.ts'
-import type { BodyType, DecodedBody, RequestBody } from './edge-request.ts'
-import { goJsonError } from '../../schema/wire/go-json-error.ts'
+import { limits } from '../../../parsing/limits.ts'
+import { ParseRefusal } from '../../../parsing/parse-refusal.ts'
+import { parsingThread } from '../../../parsing/parsing-thread.ts'
+import { read, readMislabelled, textOf, type BodyText, type BodyValue } from '../../schema/wire/body-text.ts'
+import type { BodyType, RequestBody } from './edge-request.ts'
 
 /** Thrown for a body that cannot be parsed. The endpoint turns it into the message for the kind it expected. */
 export class UnreadableBody extends Error {
@@ -21,23 +19,54 @@ export class UnreadableBody extends Error {
   }
 }
 
-/** A body that arrived over the network. */
-export function bytesBody(bytes: Uint8Array, contentType: string | undefined): RequestBody {
+/** A body that arrived over the network from this user. */
+export function bytesBody(bytes: Uint8Array, contentType: string | undefined, user?: string): RequestBody {
   return {
     isEmpty: bytes.length === 0,
     mediaType: mediaTypeOf(contentType),
-    decode: ({ types, assume }) => {
+    decode: async ({ types, assume }) => {
       const type = acceptedType(contentType, types)
-      const unreadable = (message: string, cause: unknown) =>
-        new UnreadableBody(message, { cause, type, summary: summarize(bytes) })
-      if (type === 'application/vnd.kubernetes.protobuf') {
-        if (!isProtobuf(bytes)) throw unreadable(notProtobuf, undefined)
-        return { value: readProtobuf(bytes, assume, unreadable), duplicates: [], type }
+      const format = formatOf(type)
+      if (format === 'protobuf' && !isProtobuf(bytes)) throw unreadable(bytes, type, new Error(notProtobuf))
+      try {
+        return { ...(await readText({ bytes, format, ...(assume ? { assume } : {}) }, user)), type }
+      } catch (error) {
+        if (!(error instanceof ParseRefusal)) throw error
+        if (format === 'protobuf' && error.because === 'syntax') throw new StatusError('BadRequest', error.message)
+        throw unreadable(bytes, type, error)
       }
-      const text = new TextDecoder().decode(bytes)
-      return { ...(isYaml(type) ? readYaml(text, unreadable) : readJson(text, unreadable)), type }
     },
   }
+}
+
+/** Larger JSON and protobuf is read in the parsing thread: reading this much takes a few milliseconds. */
+const mostHere = 512 * 1024
+
+function readText(body: BodyText, user: string | undefined): BodyValue | Promise<BodyValue> {
+  const { bytes, format } = body
+  if (bytes.length <= mostHere) {
+    if (format !== 'yaml') return read(body)
+    const json = readMislabelled(textOf(bytes))
+    if (json) return json
+  }
+  const { timeMs } = { json: limits.apiJson, yaml: limits.apiYaml, protobuf: limits.apiProtobuf }[format]
+  return parsingThread.read({ module: bodyText, input: body, timeMs, ...(user === undefined ? {} : { user }) })
+}
+
+const bodyText = new URL('../../schema/wire/body-text.ts', import.meta.url).href
+
+function unreadable(bytes: Uint8Array, type: BodyType, cause: Error): UnreadableBody {
+  const { message } = cause
+  return new UnreadableBody(formatOf(type) === 'yaml' ? `yaml: ${message}` : message, {
+    cause,
+    type,
+    summary: summarize(bytes),
+  })
+}
+
+function formatOf(type: BodyType): BodyText['format'] {
+  if (type === 'application/vnd.kubernetes.protobuf') return 'protobuf'
+  return type === 'application/yaml' || type === 'application/apply-patch+yaml' ? 'yaml' : 'json'
 }
 
 /** A body that a caller in the same process passed as a value. */
@@ -45,7 +74,7 @@ export function valueBody(value: unknown, contentType: string | undefined): Requ
   return {
     isEmpty: value === undefined,
     mediaType: mediaTypeOf(contentType),
-    decode: ({ types }) => ({ value, duplicates: [], type: acceptedType(contentType, types) }),
+    decode: async ({ types }) => ({ value, duplicates: [], type: acceptedType(contentType, types) }),
   }
 }
 
@@ -62,56 +91,6 @@ function acceptedType(header: string | undefined, accepted: readonly BodyType[])
     'UnsupportedMediaType',
     `the body of the request was in an unknown format - accepted media types include: ${accepted.join(', ')}`,
   )
-}
-
-type Parsed = Pick<DecodedBody, 'value' | 'duplicates'>
-type Unreadable = (message: string, cause: unknown) => UnreadableBody
-
-function readProtobuf(bytes: Uint8Array, assume: GroupVersionKind | undefined, unreadable: Unreadable): unknown {
-  try {
-    return decodeProtobuf(bytes, assume)
-  } catch (error) {
-    // Deeply nested messages may overflow the stack, and lengths may exceed the buffer.
-    if (error instanceof RangeError) throw unreadable(tooDeep, error)
-    throw error
-  }
-}
-
-const tooDeep = 'exceeded max depth'
-
-function readJson(text: string, unreadable: Unreadable): Parsed {
-  if (isTextTooDeep(text)) throw unreadable(tooDeep, undefined)
-  try {
-    return parseJson(text)
-  } catch (error) {
-    throw unreadable(goJsonError(text), error)
-  }
-}
-
-/** kubectl apply labels JSON as YAML. JSON is much faster to parse, so it is tried first. */
-function readYaml(text: string, unreadable: Unreadable): Parsed {
-  if (text.trimStart().startsWith('{') && !isTextTooDeep(text)) {
-    try {
-      return parseJson(text)
-    } catch {
-      // Flow-style YAML also starts with a brace.
-    }
-  }
-  try {
-    const document = yaml().parseDocument(text, { uniqueKeys: false, merge: true })
-    const [error] = document.errors
-    if (error) throw error
-    const value = document.toJS({ maxAliasCount: 100 }) as unknown
-    if (isValueTooDeep(value)) throw new Error(tooDeep)
-    return { value, duplicates: [] }
-  } catch (error) {
-    const [first = ''] = (error as Error).message.split('\n')
-    throw unreadable(`yaml: ${first}`, error)
-  }
-}
-
-function isYaml(type: BodyType): boolean {
-  return type === 'application/yaml' || type === 'application/apply-patch+yaml'
 }
 
 const protobufPrefix = [0x6b, 0x38, 0x73, 0x00]

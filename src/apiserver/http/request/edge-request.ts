@@ -21,8 +21,8 @@ export interface RequestBody {
   readonly isEmpty: boolean
   /** The Content-Type without its parameters. */
   readonly mediaType: string
-  /** Throws UnsupportedMediaType for another type of body, and UnreadableBody for one that cannot be read. */
-  decode(expected: { readonly types: readonly BodyType[]; readonly assume?: GroupVersionKind }): DecodedBody
+  /** Throws UnsupportedMediaType for another type of body, UnreadableBody for one that cannot be read, TooManyRequests. */
+  decode(expected: { readonly types: readonly BodyType[]; readonly assume?: GroupVersionKind }): Promise<DecodedBody>
 }
 
 /** The media types the server can decode. */
@@ -37,7 +37,7 @@ type PatchBodyType =
 /** A parsed body. */
 export interface DecodedBody {
   readonly value: unknown
-  /** Paths of keys that occur more than once. */
+  /** Fields or keys that occur more than once, as sentences. */
   readonly duplicates: readonly string[]
   readonly type: BodyType
 }

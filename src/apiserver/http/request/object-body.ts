@@ -5,10 +5,10 @@ import { UnreadableBody } from './body.ts'
 import { objectTypes, type BodyType, type DecodedBody, type EdgeRequest } from './edge-request.ts'
 
 /** Decodes the body of a create or update. Bodies without a kind are taken for the expected one. */
-export function decodeObjectBody({ body }: EdgeRequest, expected: GroupVersionKind): DecodedBody {
+export async function decodeObjectBody({ body }: EdgeRequest, expected: GroupVersionKind): Promise<DecodedBody> {
   const { group, version, kind } = expected
   try {
-    const decoded = body.decode({ types: objectTypes, assume: { group, version, kind } })
+    const decoded = await body.decode({ types: objectTypes, assume: { group, version, kind } })
     return { ...decoded, value: asObject(decoded.value, decoded.type) }
   } catch (error) {
     if (!(error instanceof UnreadableBody)) throw error
@@ -18,11 +18,11 @@ export function decodeObjectBody({ body }: EdgeRequest, expected: GroupVersionKi
 }
 
 /** Decodes the DeleteOptions of a delete; undefined without a body. */
-export function decodeDeleteOptions({ body }: EdgeRequest): unknown {
+export async function decodeDeleteOptions({ body }: EdgeRequest): Promise<unknown> {
   if (body.isEmpty) return undefined
   try {
     const assume = { group: 'meta.k8s.io', version: 'v1', kind: 'DeleteOptions' }
-    const { value, type } = body.decode({ types: objectTypes, assume })
+    const { value, type } = await body.decode({ types: objectTypes, assume })
     return asObject(value, type)
   } catch (error) {
     if (!(error instanceof UnreadableBody)) throw error
@@ -31,9 +31,9 @@ export function decodeDeleteOptions({ body }: EdgeRequest): unknown {
 }
 
 /** Decodes the body of a patch, in one of the given media types. */
-export function decodePatchBody({ body }: EdgeRequest, types: readonly BodyType[]): DecodedBody {
+export async function decodePatchBody({ body }: EdgeRequest, types: readonly BodyType[]): Promise<DecodedBody> {
   try {
-    return body.decode({ types })
+    return await body.decode({ types })
   } catch (error) {
     if (!(error instanceof UnreadableBody)) throw error
     const message = `${patchFaults[error.type] ?? ''}${error.message}`

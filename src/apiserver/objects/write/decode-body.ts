@@ -25,9 +25,9 @@ export function decodeBody(
   const { object: decoded, unknown } = type.decode(withType(type, body))
   const findings = strictFindings({ unknown, duplicates })
   const { object, warnings } = withoutRepeatedOwners(decoded)
-  if (findings.length === 0 || fieldValidation === 'Ignore') return { object, warnings }
+  if (!findings || fieldValidation === 'Ignore') return { object, warnings }
   if (fieldValidation === 'Strict') throw strictError(type, findings)
-  return { object, warnings: [...findings, ...warnings] }
+  return { object, warnings: [...findings.warnings, ...warnings] }
 }
 
 /** Removes identical owner references, with Kubernetes' warning. */

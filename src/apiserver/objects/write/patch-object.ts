@@ -1,7 +1,7 @@
 import { apiVersionOf, parseApiVersion, type KubeObject } from '../../../kube/object.ts'
 import { isStatusError, notFound, StatusError } from '../../../kube/status-error.ts'
 import { formatTime } from '../../../kube/time.ts'
-import { strictFindings } from '../../schema/decode/decode.ts'
+import { strictFindings, yamlFault } from '../../schema/decode/decode.ts'
 import { apply, checkTyped } from '../../schema/managed-fields/apply.ts'
 import type { Document } from '../../store/document.ts'
 import type { Decision, View } from '../../store/store.ts'
@@ -77,10 +77,10 @@ function proposePatch({ request, options }: Patch, current: Document): Proposal 
   const { type, duplicates = [] } = request
   const result = applyPatch(type.schema, current.value, request)
   const { object, unknown } = decodePatched(request, result)
-  const findings = [...operationFindings(request), ...strictFindings({ unknown, duplicates })]
-  if (findings.length === 0 || options.fieldValidation === 'Ignore') return { object, warnings: [] }
-  if (options.fieldValidation === 'Warn') return { object, warnings: findings }
-  throw invalidPatch(request, result, `strict decoding error: ${findings.join(', ')}`)
+  const findings = strictFindings({ unknown, duplicates, others: operationFindings(request) })
+  if (!findings || options.fieldValidation === 'Ignore') return { object, warnings: [] }
+  if (options.fieldValidation === 'Warn') return { object, warnings: findings.warnings }
+  throw invalidPatch(request, result, `strict decoding error: ${findings.fault}`)
 }
 
 /** Decodes the patched object; a result that cannot be decoded is the patch's fault (422). */
@@ -104,9 +104,8 @@ function proposeApply({ request, options }: Patch, current: Document | undefined
   if (metadata.name && metadata.name !== name)
     throw badRequest(`the name of the object (${metadata.name}) does not match the name on the URL (${name})`)
   if (unknown.length > 0) throw undeclaredFieldsError(request, object, unknown)
-  const findings = strictFindings({ unknown, duplicates })
-  if (findings.length > 0 && options.fieldValidation === 'Strict')
-    throw badRequest(`error strict decoding YAML: ${findings.join(', ')}`)
+  if (duplicates.length > 0 && options.fieldValidation === 'Strict')
+    throw badRequest(`error strict decoding YAML: error converting YAML to JSON: ${yamlFault(duplicates)}`)
   const merged = apply({
     schema: type.schema,
     live: current?.value,
@@ -122,7 +121,7 @@ function proposeApply({ request, options }: Patch, current: Document | undefined
   const version = current && metadata.resourceVersion ? { resourceVersion: metadata.resourceVersion } : {}
   return {
     object: withRequestNamespace(type, { ...merged, metadata: { ...merged.metadata, ...version } }, namespace),
-    warnings: options.fieldValidation === 'Warn' ? findings : [],
+    warnings: options.fieldValidation === 'Warn' ? duplicates : [],
   }
 }
 

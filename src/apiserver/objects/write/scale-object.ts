@@ -115,7 +115,7 @@ function currentOf(view: View, { type, namespace = '', name }: UpdateRequest | P
 function decodeScale(type: ServedKind, body: unknown, { fieldValidation }: WriteOptions): KubeObject {
   const { object, unknown } = decodeObject(scaleSchema(), body)
   const findings = strictFindings({ unknown })
-  if (findings.length > 0 && fieldValidation === 'Strict') throw strictError(scaleSchema().gvk, findings)
+  if (findings && fieldValidation === 'Strict') throw strictError(scaleSchema().gvk, findings)
   return object.metadata ? object : { ...object, apiVersion: 'autoscaling/v1', kind: 'Scale', metadata: {} }
 }
 

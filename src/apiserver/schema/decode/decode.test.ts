@@ -18,8 +18,8 @@ function strictly(text: string): string | undefined {
   const gvk = kindOf(value as { apiVersion: string; kind: string })
   try {
     const { unknown } = decodeObject(schemaOf(gvk), value)
-    const findings = strictFindings({ unknown, duplicates })
-    return findings.length > 0 ? strictError(gvk, findings).message : undefined
+    const findings = strictFindings({ unknown, duplicates: duplicates.map((path) => `duplicate field ${JSON.stringify(path)}`) })
+    return findings ? strictError(gvk, findings).message : undefined
   } catch (error) {
     if (isStatusError(error, 'BadRequest')) return error.message
     throw error

@@ -27,20 +27,37 @@ export function decodeObject(schema: ObjectSchema, value: unknown): Decoded {
   }
 }
 
-/** Warnings about unknown and duplicate fields: `unknown field "spec.x"`. */
+/** Unknown and duplicate fields of a body. */
+export interface StrictFindings {
+  /** One sentence each: `unknown field "spec.x"`. */
+  readonly warnings: readonly string[]
+  /** The same as the text of one error. */
+  readonly fault: string
+}
+
+/** What strict decoding finds; undefined when there is nothing. `duplicates` are sentences already. */
 export function strictFindings(found: {
   readonly unknown: readonly string[]
   readonly duplicates?: readonly string[]
-}): readonly string[] {
-  return [
-    ...found.unknown.map((path) => `unknown field ${JSON.stringify(path)}`),
-    ...(found.duplicates ?? []).map((path) => `duplicate field ${JSON.stringify(path)}`),
-  ]
+  readonly others?: readonly string[]
+}): StrictFindings | undefined {
+  const { duplicates = [], others = [] } = found
+  const unknown = found.unknown.map((path) => `unknown field ${JSON.stringify(path)}`)
+  const isYaml = duplicates[0]?.startsWith('line ') === true
+  // Go finds duplicates of YAML in a pass of its own, before it looks at fields.
+  const warnings = isYaml ? [...duplicates, ...others, ...unknown] : [...others, ...unknown, ...duplicates]
+  if (warnings.length === 0) return undefined
+  return { warnings, fault: (isYaml ? [yamlFault(duplicates), ...others, ...unknown] : warnings).join(', ') }
+}
+
+/** Duplicate keys of a YAML text, as Go's YAML package reports them. */
+export function yamlFault(duplicates: readonly string[]): string {
+  return `yaml: unmarshal errors:\n  ${duplicates.join('\n  ')}`
 }
 
 /** The 400 for unknown and duplicate fields under `fieldValidation=Strict`. */
-export function strictError(gvk: GroupVersionKind, findings: readonly string[]): StatusError {
-  return badBody(gvk, `strict decoding error: ${findings.join(', ')}`)
+export function strictError(gvk: GroupVersionKind, { fault }: StrictFindings): StatusError {
+  return badBody(gvk, `strict decoding error: ${fault}`)
 }
 
 function decodeBuiltin({ struct }: ObjectSchema, value: unknown): Decoded {

@@ -1,25 +1,17 @@
+import { limits } from '../../../parsing/limits.ts'
+
 /** Maximum nesting of a body: more than any real object, and safe for recursive code. */
-export const maxDepth = 1000
+export const maxDepth = limits.apiJson.depth
 
 /** Whether a JSON text exceeds the maximum nesting. Scans the text, because parsing it could overflow the stack. */
-export function isTextTooDeep(text: string): boolean {
+export function isTextTooDeep(text: string, limit: number = maxDepth): boolean {
   let depth = 0
   for (let index = 0; index < text.length; index++) {
     const code = text.charCodeAt(index)
     if (code === quote) index = endOfString(text, index)
     else if (code === openBrace || code === openBracket) {
-      if (++depth > maxDepth) return true
+      if (++depth > limit) return true
     } else if (code === closeBrace || code === closeBracket) depth--
-  }
-  return false
-}
-
-/** Whether a value exceeds the maximum nesting. */
-export function isValueTooDeep(value: unknown): boolean {
-  let level: unknown[] = [value]
-  for (let depth = 0; level.length > 0; depth++) {
-    if (depth > maxDepth) return true
-    level = level.flatMap((item) => (typeof item === 'object' && item !== null ? Object.values(item) : []))
   }
   return false
 }

@@ -1,11 +1,26 @@
+import { limits as apiLimits, type Limits } from '../../../parsing/limits.ts'
+import { ParseRefusal } from '../../../parsing/parse-refusal.ts'
+
 /** Reads the protobuf wire format. Throws RangeError for reads out of bounds. */
 export class ProtobufReader {
   readonly #buffer: Buffer
   /** Offset of the next byte. Public and mutable: decoders move it past nested messages on the hot path. */
   at = 0
+  #fieldsLeft: number
+  #depthLeft: number
 
-  constructor(bytes: Uint8Array) {
+  constructor(bytes: Uint8Array, limits: Pick<Limits, 'nodes' | 'depth'> = apiLimits.apiProtobuf) {
     this.#buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+    this.#fieldsLeft = limits.nodes
+    this.#depthLeft = limits.depth
+  }
+
+  /** Reads a message inside another one; throws when they are nested too deep. */
+  nested<T>(read: () => T): T {
+    if (--this.#depthLeft < 0) throw new ParseRefusal('depth', 'it is nested too deep')
+    const value = read()
+    this.#depthLeft++
+    return value
   }
 
   get isAtEnd(): boolean {
@@ -14,6 +29,7 @@ export class ProtobufReader {
 
   /** A field tag: number × 8 + wire type. */
   tag(): number {
+    if (--this.#fieldsLeft < 0) throw new ParseRefusal('nodes', 'it has too many fields')
     const tag = this.varint()
     if (tag < 8 || tag > 0xffffffff) throw new RangeError('a field has an illegal number')
     return tag

@@ -1,4 +1,7 @@
 import { formatTime } from '../../../kube/time.ts'
+import { limits } from '../../../parsing/limits.ts'
+import { ParseRefusal } from '../../../parsing/parse-refusal.ts'
+import { isTextTooDeep } from './depth.ts'
 import type { ProtobufReader } from './protobuf-reader.ts'
 import { structType, type Scalar, type StructType } from '../types/type-table.ts'
 
@@ -74,7 +77,7 @@ function fromParts(scalar: Scalar, { one, two, three, many }: Parts): unknown {
     case 'RawExtension':
     case 'FieldsV1':
     case 'JSON':
-      return typeof one === 'string' && one !== '' ? (JSON.parse(one) as unknown) : null
+      return typeof one === 'string' && one !== '' ? readRaw(one) : null
     case 'Strings':
       return many
     case 'SchemaOrArray':
@@ -86,6 +89,12 @@ function fromParts(scalar: Scalar, { one, two, three, many }: Parts): unknown {
     default:
       throw new RangeError(`${scalar} is not a message`)
   }
+}
+
+/** JSON inside a message is bounded as the message is. */
+function readRaw(text: string): unknown {
+  if (isTextTooDeep(text, limits.apiProtobuf.depth)) throw new ParseRefusal('depth', 'it is nested too deep')
+  return JSON.parse(text) as unknown
 }
 
 function microTime(seconds: number, nanos: number): string {

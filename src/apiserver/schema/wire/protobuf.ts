@@ -1,5 +1,6 @@
 import { kindOf, type GroupVersionKind, type KubeObject } from '../../../kube/object.ts'
 import { StatusError } from '../../../kube/status-error.ts'
+import { ParseRefusal } from '../../../parsing/parse-refusal.ts'
 import { ProtobufReader } from './protobuf-reader.ts'
 import { readMessageScalar } from './protobuf-scalars.ts'
 import { setOwn } from '../types/set-own.ts'
@@ -76,7 +77,7 @@ function readField(reader: ProtobufReader, tag: number, field: Field, target: Re
   const { type, name } = field
   switch (type.is) {
     case 'struct':
-      if (field.isInline) readFields(reader, reader.enter(), type.struct, target)
+      if (field.isInline) reader.nested(() => readFields(reader, reader.enter(), type.struct, target))
       else target[name] = readStruct(reader, type.struct)
       return
     case 'list': {
@@ -98,7 +99,7 @@ function readField(reader: ProtobufReader, tag: number, field: Field, target: Re
 
 function readStruct(reader: ProtobufReader, struct: StructType): Record<string, unknown> {
   const value: Record<string, unknown> = {}
-  readFields(reader, reader.enter(), struct, value)
+  reader.nested(() => readFields(reader, reader.enter(), struct, value))
   return completeStruct(value, struct)
 }
 
@@ -153,7 +154,7 @@ function guarded<T>(read: () => T): T {
   try {
     return read()
   } catch (error) {
-    if (error instanceof StatusError) throw error
+    if (error instanceof StatusError || error instanceof ParseRefusal) throw error
     throw new StatusError('BadRequest', `the body is not a valid protobuf message: ${(error as Error).message}`, {
       cause: error,
     })

@@ -1,0 +1,18 @@
+import { gunzipSync } from 'node:zlib'
+import { ParseRefusal } from './parse-refusal.ts'
+
+/** Unzips at most this much. Blocks: for the parsing thread. */
+export function unzip(bytes: Uint8Array, unzippedBytes: number): Buffer {
+  try {
+    return gunzipSync(bytes, { maxOutputLength: unzippedBytes })
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE')
+      throw new ParseRefusal('bytes', `it is larger than ${unzippedBytes} bytes when unzipped`, { cause: error })
+    throw new ParseRefusal('syntax', `it cannot be unzipped: ${(error as Error).message}`, { cause: error })
+  }
+}
+
+/** Whether these bytes begin as gzip does. */
+export function isZipped(bytes: Uint8Array): boolean {
+  return bytes[0] === 0x1f && bytes[1] === 0x8b
+}
