@@ -6,6 +6,7 @@ const all = [
   'runtime',
   'cel',
   'apiserver',
+  'parsing',
   'collector',
   'activator',
   'promoter',

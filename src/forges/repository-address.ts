@@ -18,13 +18,22 @@ export interface RepositoryAddress {
 /** Derives the addresses from a repository's URL by the forge's conventions; throws PromotionError if it does not fit. */
 export function repositoryAddress(type: ForgeType, url: string, apiURL?: string): RepositoryAddress {
   const parsed = webUrl(type, url)
-  const segments = parsed.pathname
-    .split('/')
-    .filter((segment) => segment !== '')
-    .map(decodeURIComponent)
-  const address = readers[type](parsed, segments)
+  const segments = segmentsOf(parsed.pathname)
+  const address = segments && readers[type](parsed, segments)
   if (!address?.owner || !address.name) throw invalid(url, `is not the URL of a repository on ${type}`)
   return apiURL ? { ...address, apiURL: apiURL.replace(/\/+$/, '') } : address
+}
+
+/** Undefined for a path with an invalid escape, such as `%zz`. */
+function segmentsOf(path: string): readonly string[] | undefined {
+  try {
+    return path
+      .split('/')
+      .filter((segment) => segment !== '')
+      .map(decodeURIComponent)
+  } catch {
+    return undefined
+  }
 }
 
 type Reader = (url: URL, segments: readonly string[]) => RepositoryAddress | undefined

@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, it } from 'vitest'
 import { ParsingThread } from './parsing-thread.ts'
 
-const module = new URL('testing/echo.ts', import.meta.url).href
+const module = new URL('../../test/parsing/echo.ts', import.meta.url).href
 const thread = new ParsingThread()
 afterAll(() => thread.close())
 

@@ -66,7 +66,7 @@ export class ParsingThread {
   #next(): void {
     if (this.#current) return
     const waiting = this.#queue.shift()
-    if (!waiting) return void this.#worker?.unref()
+    if (!waiting) return this.#worker?.unref()
     const worker = (this.#worker ??= this.#start())
     worker.ref()
     this.#current = { waiting, extensions: 0 }

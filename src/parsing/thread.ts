@@ -21,7 +21,7 @@ type Outcome =
 
 /** The module that runs in the thread. */
 interface Reader {
-  read(input: unknown): unknown
+  readonly read: (input: unknown) => unknown
 }
 
 parentPort?.on('message', (question: Question) => void answer(question).then(send))

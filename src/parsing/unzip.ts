@@ -11,8 +11,3 @@ export function unzip(bytes: Uint8Array, unzippedBytes: number): Buffer {
     throw new ParseRefusal('syntax', `it cannot be unzipped: ${(error as Error).message}`, { cause: error })
   }
 }
-
-/** Whether these bytes begin as gzip does. */
-export function isZipped(bytes: Uint8Array): boolean {
-  return bytes[0] === 0x1f && bytes[1] === 0x8b
-}

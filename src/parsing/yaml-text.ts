@@ -1,12 +1,4 @@
-import {
-  constructFromEvents,
-  CORE_SCHEMA,
-  EVENT_ID,
-  mergeTag,
-  parseEvents,
-  YAMLException,
-  type Event,
-} from 'js-yaml'
+import { constructFromEvents, CORE_SCHEMA, EVENT_ID, mergeTag, parseEvents, YAMLException, type Event } from 'js-yaml'
 import { checkTree } from './check-tree.ts'
 import { duplicateKeys } from './duplicate-keys.ts'
 import type { Limits } from './limits.ts'

@@ -1,10 +1,11 @@
 import type { Guard } from '../../scripts/guards/guard.ts'
 import { cleanerGuards } from './cleaner-guards.ts'
+import { parsingGuards } from './parsing-guards.ts'
 
 /** Where the attacks of tenants are, and the tests of what stops them. */
-export const testFolders = ['test/tenants', 'src/tenancy', 'src/kube']
+export const testFolders = ['test/tenants', 'src/tenancy', 'src/kube', 'src/parsing', 'src/apiserver/schema/wire']
 
 /** The numbers of attacks are words of test names here: each guard names the test that misses it. */
 export const cases: readonly string[] = []
 
-export const guards: readonly Guard[] = [...cleanerGuards]
+export const guards: readonly Guard[] = [...cleanerGuards, ...parsingGuards]

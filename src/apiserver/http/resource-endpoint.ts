@@ -44,7 +44,10 @@ export async function serveResource(ports: ResourcePorts, call: ResourceCall): P
     case 'watch':
       return { status: 200, content: { is: 'watch', open: (sink) => objects.watch(selection(call), sink), as } }
     case 'create':
-      return written(await objects.create({ ...location(call), ...writeOptions(call), ...(await objectBody(call)) }), as)
+      return written(
+        await objects.create({ ...location(call), ...writeOptions(call), ...(await objectBody(call)) }),
+        as,
+      )
     case 'update':
       return written(await objects.update({ ...named(call), ...writeOptions(call), ...(await objectBody(call)) }), as)
     case 'patch':

@@ -1,4 +1,4 @@
-import { closeSync, fdatasync, fsyncSync, openSync } from 'node:fs'
+import { chmodSync, closeSync, existsSync, fdatasync, fsyncSync, openSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import type { Clock } from './clock.ts'
@@ -52,6 +52,7 @@ const skipAfterCrash = 10_000
 
 /** Opens or creates a store file. Only one process may have it open. */
 export function openSqliteStore(options: SqliteStoreOptions): SqliteStore {
+  keepPrivate(options.path)
   const database = new DatabaseSync(options.path)
   try {
     database.exec(`
@@ -258,6 +259,14 @@ function attempt<T>(work: () => T): Outcome<T> {
 }
 
 /** Opens the write-ahead log, and syncs its folder so that the file itself survives a power failure. */
+/** The store holds every Secret. SQLite gives the files beside it the mode of the store itself. */
+function keepPrivate(path: string): void {
+  closeSync(openSync(path, 'a', privateMode))
+  for (const file of [path, `${path}-wal`, `${path}-shm`]) if (existsSync(file)) chmodSync(file, privateMode)
+}
+
+const privateMode = 0o600
+
 function openLog(path: string): number {
   const folder = openSync(dirname(path), 'r')
   fsyncSync(folder)

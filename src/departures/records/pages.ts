@@ -1,10 +1,12 @@
 import { promisify } from 'node:util'
-import { constants, gunzipSync, gzip } from 'node:zlib'
+import { constants, gzip } from 'node:zlib'
 import { departure, type Departure } from '../../apis/departure.ts'
 import type { Client } from '../../client/client.ts'
 import type { KubeObject, StoredObject } from '../../kube/object.ts'
 import { deepEqual } from '../../kube/patches/patch.ts'
 import { ignoring, isStatusError } from '../../kube/status-error.ts'
+import { limits } from '../../parsing/limits.ts'
+import { parsingThread } from '../../parsing/parsing-thread.ts'
 import { removeOwn } from '../subjects/own-machinery.ts'
 import { manifestOf, pageLabel, type UnwrittenRecord } from './record.ts'
 
@@ -113,10 +115,15 @@ async function* eachPage(client: Client, record: Departure): AsyncGenerator<read
         if (isCounted || !isStatusError(error, 'NotFound')) throw error
       })
     if (!page) return
-    const text = gunzipSync(Buffer.from(page.spec.page?.manifests ?? '', 'base64')).toString('utf8')
-    yield text.split('\n').flatMap((line) => (line ? [JSON.parse(line) as PageLine] : []))
+    yield await parsingThread.read<readonly PageLine[]>({
+      module: pageText,
+      input: page.spec.page?.manifests ?? '',
+      timeMs: limits.departurePage.timeMs,
+    })
   }
 }
+
+const pageText = new URL('page-text.ts', import.meta.url).href
 
 /** Uncompressed: large enough to compress well, and well below the API server's limit afterwards. */
 const pageBytes = 2_000_000

@@ -18,7 +18,10 @@ function strictly(text: string): string | undefined {
   const gvk = kindOf(value as { apiVersion: string; kind: string })
   try {
     const { unknown } = decodeObject(schemaOf(gvk), value)
-    const findings = strictFindings({ unknown, duplicates: duplicates.map((path) => `duplicate field ${JSON.stringify(path)}`) })
+    const findings = strictFindings({
+      unknown,
+      duplicates: duplicates.map((path) => `duplicate field ${JSON.stringify(path)}`),
+    })
     return findings ? strictError(gvk, findings).message : undefined
   } catch (error) {
     if (isStatusError(error, 'BadRequest')) return error.message

@@ -30,7 +30,7 @@ export function fromScaleEntries(entries: unknown, scaleEntries: unknown, mappin
   const scale = decodeManagers(scaleEntries) ?? new Map()
   const result: Managers = new Map()
   for (const [id, manager] of decodeManagers(entries) ?? []) {
-    if (!(manager.apiVersion in replicasPaths)) continue
+    if (!Object.hasOwn(replicasPaths, manager.apiVersion)) continue
     const path = pathOf(replicasPaths[manager.apiVersion])
     if (!path || !manager.fields.has(path) || scale.delete(id)) {
       result.set(id, manager)

@@ -150,7 +150,7 @@ function specialItems(
         rest.push(item)
         break
       case 'delete':
-        if (!(mergeKey in item)) throw missingKey(item, mergeKey)
+        if (!Object.hasOwn(item, mergeKey)) throw missingKey(item, mergeKey)
         kept = kept.filter((each) => !isSameItem(each, item, mergeKey))
         break
       case 'replace':
@@ -173,7 +173,7 @@ function mergeItems(
 ): unknown[] {
   const merged = [...kept]
   for (const item of rest as readonly JsonMap[]) {
-    if (!(mergeKey in item)) throw missingKey(item, mergeKey)
+    if (!Object.hasOwn(item, mergeKey)) throw missingKey(item, mergeKey)
     const index = merged.findIndex((each) => isSameItem(each, item, mergeKey))
     const before = merged[index]
     if (isRecord(before)) merged[index] = mergeMap(before, item, inner)
@@ -204,7 +204,7 @@ function withoutDirectives(value: unknown): unknown {
 
 function isSameItem(one: unknown, other: unknown, mergeKey: string | undefined): boolean {
   if (!mergeKey) return deepEqual(one, other)
-  return isRecord(one) && isRecord(other) && mergeKey in one && one[mergeKey] === other[mergeKey]
+  return isRecord(one) && isRecord(other) && Object.hasOwn(one, mergeKey) && one[mergeKey] === other[mergeKey]
 }
 
 /** The field of a key and the type of its value, or of its items if it is a list. */

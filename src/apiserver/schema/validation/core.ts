@@ -9,7 +9,7 @@ export function* configMapFaults(object: Json): Generator<FieldError> {
   const [data, binary] = [at(object, 'data'), at(object, 'binaryData')]
   for (const key of Object.keys(data)) {
     yield* checked(`data[${key}]`, key, configKeyFaults)
-    if (key in binary) yield invalidValue(`data[${key}]`, key, 'duplicate of key present in binaryData')
+    if (Object.hasOwn(binary, key)) yield invalidValue(`data[${key}]`, key, 'duplicate of key present in binaryData')
   }
   for (const key of Object.keys(binary)) yield* checked(`binaryData[${key}]`, key, configKeyFaults)
 }
@@ -27,7 +27,7 @@ export function* secretFaults(object: Json): Generator<FieldError> {
   const type = text(object.type)
   for (const key of Object.keys(data)) yield* checked(`data[${key}]`, key, configKeyFaults)
   for (const key of keysOfTypes[type] ?? []) {
-    if (!(key in data)) yield required(`data[${key}]`)
+    if (!Object.hasOwn(data, key)) yield required(`data[${key}]`)
     else if (key.startsWith('.docker')) yield* jsonFaults(text(data[key]), `data[${key}]`)
   }
   if (type === 'kubernetes.io/basic-auth' && !('username' in data) && !('password' in data)) {

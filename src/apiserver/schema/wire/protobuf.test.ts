@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { isStatusError } from '../../../kube/status-error.ts'
 import { decodeProtobuf } from './protobuf.ts'
+import { hostileTexts } from '../../../../test/parsing/hostile-texts.ts'
 import { recorded } from '../../../../test/apiserver/recorded/recorded.ts'
 
 interface Sent {
@@ -46,6 +47,16 @@ describe('decodeProtobuf', () => {
     const raw = [0xba, 0x3e, 2, 1, 2, 0x08, 7]
     const bytes = Uint8Array.from([0x6b, 0x38, 0x73, 0, 0x12, raw.length, ...raw])
     expect(decodeProtobuf(bytes, deleteOptions)).toHaveProperty('gracePeriodSeconds', 7)
+  })
+
+  it.each([
+    ['90: nested messages', '90: nested schemas', 'depth'],
+    ['90: too many fields', '90: a million empty containers', 'nodes'],
+  ])('refuses %s', (_, name, because) => {
+    const { bytes } = hostileTexts.find((text) => text.name === name) ?? {}
+    expect(() => decodeProtobuf(bytes ?? Buffer.alloc(0))).toThrow(
+      expect.objectContaining({ name: 'ParseRefusal', because }),
+    )
   })
 
   it('answers 400, and nothing else, whatever the bytes', () => {

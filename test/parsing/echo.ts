@@ -20,7 +20,7 @@ export function read(asked: Asked): unknown {
       return 'slept'
     case 'hoard': {
       const hoard: unknown[] = []
-      for (;;) hoard.push(new Array(1_000_000).fill(1.5))
+      for (;;) hoard.push(Array.from<number>({ length: 1_000_000 }).fill(1.5))
     }
     case 'exit':
       return exit(0)
