@@ -513,7 +513,7 @@ describe.skipIf(missing)('AWS', () => {
     it('E9: are refused when a page is truncated without a token', async () => {
       for (let index = 0; index < 201; index++)
         await ec2().send(new CreateLaunchTemplateCommand({ LaunchTemplateName: `lt-${index}`, LaunchTemplateData: {} }))
-      await expect(observe('launchTemplate')).rejects.toThrow('the listing was cut')
+      await expect(observe('launchTemplate')).rejects.toThrow('the listing is truncated')
     })
 
     it.each([

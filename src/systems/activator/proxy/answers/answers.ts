@@ -1,6 +1,6 @@
 import type { Refusal } from '../routing/ports.ts'
 
-/** Why the proxy answered by itself. Goes out in `x-sojourn-because`, and into the metrics. */
+/** Why the proxy responded itself: sent in `x-sojourn-because`, and counted in the metrics. */
 export type Because =
   | Refusal
   | 'malformed-request'
@@ -39,16 +39,16 @@ const statusOf: Record<Because, number> = {
 const sentences: Record<Because, string> = {
   'malformed-request': 'The request is not well-formed HTTP/1.1.',
   'bad-host': 'The request names no valid host.',
-  'unknown-host': 'No route leads to this host.',
+  'unknown-host': 'No route exists for this host.',
   'unsupported-method': 'This method cannot be forwarded.',
   'head-timeout': 'The request head took too long to arrive.',
   'target-too-long': 'The request target is too long.',
   'unsupported-expectation': 'This expectation cannot be met.',
   'head-too-large': 'The request head is too large.',
-  'upstream-failed': 'The workload broke off or gave no valid answer.',
+  'upstream-failed': 'The workload closed the connection or sent no valid response.',
   'queue-full': 'Too many requests are waiting for this workload.',
   'wake-denied': 'The workload could not be woken.',
-  backoff: 'The workload did not become ready when last woken; it is left alone for a moment.',
+  backoff: 'The workload did not become ready when last woken; try again in a moment.',
   'route-gone': 'The route was removed while the request waited.',
   'target-gone': 'The workload no longer exists.',
   'shutting-down': 'This proxy is shutting down.',
@@ -83,7 +83,7 @@ export function statusFor(because: Because): number {
   return statusOf[because]
 }
 
-/** The sentence that explains it to people. */
+/** The explanation in the response body. */
 export function sentenceFor(because: Because): string {
   return sentences[because]
 }
@@ -101,7 +101,7 @@ export function answer(because: Because, options: AnswerOptions): string {
   })
 }
 
-/** What a probe is told while the workload sleeps. */
+/** The response to a health check while the workload sleeps. */
 export function probeAnswer(status: number, options: AnswerOptions): string {
   return page(status, 'asleep\n', { ...options, type: 'text/plain', extra: 'X-Sojourn-Because: asleep\r\n' })
 }

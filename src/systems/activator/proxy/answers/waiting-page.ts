@@ -7,7 +7,7 @@ export interface WaitingPage {
 
 export const refreshSeconds = 2
 
-/** What a browser shows while its workload wakes: says so, and asks again by itself. */
+/** The page a browser shows while the workload wakes. It reloads itself. */
 export function defaultWaitingPage({ host, wakingMs, expectedMs }: WaitingPage): {
   readonly type: string
   readonly body: string

@@ -13,7 +13,7 @@ import { ownBytes, write, writeBytes } from '../wire/socket-writes.ts'
 const requestHead = new Head()
 const preface = 'PRI * HTTP/2.0\r\n\r\n'
 const lingerMs = 2000
-/** How long an idle client that is to leave may still come with a request: one may be on its way. */
+/** How long an idle connection stays open while draining: a request may be on its way. */
 const farewellMs = 1000
 const maxPipelinedBytes = 65_536
 
@@ -27,7 +27,7 @@ export interface ClientOptions {
   readonly secure: boolean
   /** The connection begins with a PROXY protocol header. */
   readonly proxyProtocol: boolean
-  /** Who the client is, where the socket does not tell. */
+  /** The client's address, if the socket's own is not it. */
   readonly remoteAddress?: string
   readonly purpose: Purpose
 }
@@ -116,12 +116,12 @@ export class ClientConnection implements ClientLink, SocketOwner {
   }
 
   breakOff(endsByClosing: boolean): void {
-    // Within TLS a proper end is said, and is missed here.
+    // TLS announces a proper end; this connection ended without it.
     if (endsByClosing && this.proto === 'http') this.#socket.resetAndDestroy()
     else this.#socket.destroy()
   }
 
-  /** Asks the client to leave: soon if it is idle, else after its answer. */
+  /** Drains the connection: closes it soon if it is idle, else after its response. */
   retire(): void {
     if (this.#phase !== 'head' || this.#inHead) return
     this.#deadlineAt = Math.min(this.#deadlineAt, this.#thread.time.now + farewellMs)
@@ -162,7 +162,7 @@ export class ClientConnection implements ClientLink, SocketOwner {
     this.#work(bytes, end)
   }
 
-  /** Takes up what was kept while the last answer was under way. */
+  /** Processes bytes that arrived during the last response. */
   #continue(): void {
     const kept = this.#carry
     if (!kept) return
@@ -183,7 +183,7 @@ export class ClientConnection implements ClientLink, SocketOwner {
     this.#working = false
   }
 
-  /** Consumes what it can; answers where to go on, or -1 when nothing more can be done with these bytes now. */
+  /** Consumes what it can; returns the offset to continue at, or -1 when it needs more bytes. */
   #step(bytes: Buffer, at: number, end: number): number {
     switch (this.#phase) {
       case 'head':
@@ -328,7 +328,7 @@ export class ClientConnection implements ClientLink, SocketOwner {
     this.resumeReading()
   }
 
-  /** One end has closed. It may have vanished altogether, which looks the same: the other end gets a while, not for ever. */
+  /** One end has closed, or vanished, which looks the same: the other end is closed after a timeout. */
   #closeHalf(): void {
     this.#halfOpen = true
     this.#touchTunnel()
@@ -359,7 +359,7 @@ export class ClientConnection implements ClientLink, SocketOwner {
   }
 }
 
-/** IPv4 addresses come mapped into IPv6 when the listener takes both. */
+/** A dual-stack listener reports IPv4 addresses as IPv4-mapped IPv6. */
 export function plainAddress(address = 'unknown'): string {
   return address.startsWith('::ffff:') ? address.slice(7) : address
 }

@@ -43,7 +43,7 @@ export interface ResolvedRequest {
   readonly isCheck: boolean
   /** A health check: it must not wake the workload. */
   readonly isProbe: boolean
-  /** What it is answered without the workload. */
+  /** The static response, given without the workload. */
   readonly fixed: StaticAnswer | undefined
   /** The request is a browser opening a page. */
   readonly isNavigation: boolean
@@ -87,9 +87,9 @@ export class Exchange implements UpstreamRequest, Waiter {
   #endsByClosing = false
   #keep = false
   #replays = 0
-  /** It was sent to the fallback: there is nowhere else to go. */
+  /** The request was sent to the fallback, so there is no further one. */
   #fellBack = false
-  /** It is a use of the workload. */
+  /** Whether the request counts as use of the workload. */
   #counts = true
   #entry: QueueEntry | undefined
   #waitingSince = 0
@@ -159,14 +159,14 @@ export class Exchange implements UpstreamRequest, Waiter {
     return this.#upstream?.open ?? false
   }
 
-  /** The client is gone: so is its request. */
+  /** The client has disconnected: cancels its request. */
   abandon(): void {
     if (!this.active) return
     this.route.cells[cell.clientLeft]!++
     this.#letGo()
   }
 
-  /** The request turned out to be broken while it was being forwarded. */
+  /** The body turned out to be malformed while it was being forwarded. */
   reject(because: Because): void {
     this.#upstream?.destroy()
     this.#upstream = undefined
@@ -396,13 +396,13 @@ export class Exchange implements UpstreamRequest, Waiter {
     this.#answer(because, retryAfterSeconds, false)
   }
 
-  /** Answers in the workload's place. */
+  /** Responds in place of the workload. */
   #answer(because: Because, retryAfterSeconds: number | undefined, close: boolean): void {
     const retry = retryAfterSeconds === undefined ? {} : { retryAfterSeconds }
     this.#reply(statusFor(because), (options) => answer(because, { ...options, ...retry }), close)
   }
 
-  /** Tells the proxy in front that a pod will take the request. */
+  /** Tells the proxy in front that a pod is ready for the request. */
   #pass(): void {
     const extra = this.cold ? this.#coldStart() : ''
     this.#reply(200, (options) => page(200, '', { ...options, type: 'text/plain', extra }))

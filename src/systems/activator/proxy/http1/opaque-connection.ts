@@ -8,7 +8,7 @@ import type { Route } from '../routing/route.ts'
 import { ownBytes } from '../wire/socket-writes.ts'
 import type { UpstreamFailure, UpstreamUser, UpstreamConnection } from '../routing/upstream-connection.ts'
 
-/** How long a connection may say nothing before it counts as use: long enough for a balancer that only knocks. */
+/** How long a connection may be silent before it counts as use: longer than the TCP checks of load balancers. */
 const knockMs = 500
 
 /**
@@ -62,7 +62,7 @@ export class OpaqueConnection implements SocketOwner, Waiter, Sweepable {
     if (!this.#upstream && !this.#entry?.target) this.#begin()
   }
 
-  /** The client will send no more: if it never did, it wanted nothing. */
+  /** The client has closed its side. Without a byte sent before, the connection needs no pod. */
   ended(): void {
     this.#clientEnded = true
     if (this.#upstream?.open) this.#upstream.socket.end()
@@ -93,7 +93,7 @@ export class OpaqueConnection implements SocketOwner, Waiter, Sweepable {
     this.#use(upstream)
   }
 
-  /** There is no way to tell it why. */
+  /** Closes without a response: the protocol is unknown. */
   refuse(): void {
     this.route.cells[cell.refused]!++
     this.#entry?.leave()
@@ -191,7 +191,7 @@ export class OpaqueConnection implements SocketOwner, Waiter, Sweepable {
   #touch(): void {
     const { tunnelIdleMs: idleMs } = this.route.config
     const { halfOpenMs } = this.#thread.limits
-    // A client that stays after the pod has left may have vanished: it gets a while, not for ever.
+    // A client that stays after the pod has closed may have vanished: it is closed after a timeout.
     const silenceMs = this.#hasPodEnded ? Math.min(idleMs || halfOpenMs, halfOpenMs) : idleMs
     if (silenceMs > 0) this.#silentUntil = this.#thread.time.now + silenceMs
   }

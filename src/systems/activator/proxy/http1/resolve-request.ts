@@ -116,7 +116,7 @@ function matchRoute(
   return routes.match(target ?? pathOf(bytes, head), (name) => fieldValue(bytes, head, name))
 }
 
-/** What the first of several proxies wrote. */
+/** The first element of a list: the value that the outermost proxy wrote. */
 function listedFirst(value: string | undefined): string | undefined {
   return value?.split(',')[0]?.trim()
 }
@@ -140,7 +140,7 @@ function upgradeOf(bytes: Buffer, head: Head): string | undefined {
   return protocol === '' || /(?:^|,)\s*h2c?\s*(?:,|$)/i.test(protocol) ? undefined : protocol
 }
 
-/** The forwarding fields, which end a head: what the client passed on is kept and extended. */
+/** The X-Forwarded fields at the end of a head. Values that the client sent are kept and extended. */
 function addedFields(bytes: Buffer, head: Head, context: RequestContext, host: string): string {
   if (!head.hasForwarded) {
     if (context.addedFor !== host || context.added === '') {
@@ -161,7 +161,7 @@ function forwarding(client: string, host: string, proto: string): string {
   return `X-Forwarded-For: ${client}\r\n${host === '' ? '' : `X-Forwarded-Host: ${host}\r\n`}X-Forwarded-Proto: ${proto}\r\n\r\n`
 }
 
-/** A string of one piece: pieced together it would keep all its parts for as long as the connection lasts. */
+/** A flat copy of a string: a concatenated one would keep all its parts in memory while the connection lasts. */
 function flat(text: string): string {
   return Buffer.from(text, 'latin1').toString('latin1')
 }

@@ -27,9 +27,9 @@ export interface LegOwner {
   moved(): void
   /** The client does not read, or reads again. */
   stalled(isStalled: boolean): void
-  /** No pod has seen anything of it. */
+  /** No pod has received any byte of the request. */
   unsent(): void
-  /** A pod may have seen it, and it may be seen twice. */
+  /** A pod may have received the request, which is safe to send twice. */
   unanswered(): void
   failed(): void
 }
@@ -86,7 +86,7 @@ export class Http1Leg implements UpstreamRequest {
     if (upstream.open) this.connected()
   }
 
-  /** The answer is no longer wanted. */
+  /** Cancels: the client has given up the stream. */
   abandon(): void {
     const upstream = this.#upstream
     this.#upstream = undefined

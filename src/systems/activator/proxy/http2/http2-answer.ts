@@ -18,11 +18,11 @@ export function giveStream(
     'content-length': bytes.length,
     'cache-control': 'no-store',
   })
-  // Node leaves the body of an answer to HEAD away by itself.
+  // Node omits the body of a response to HEAD.
   stream.end(bytes)
 }
 
-/** Answers a stream in the workload's place; a gRPC client is told in its own words. */
+/** Responds to a stream in place of the workload; a gRPC client gets a gRPC status. */
 export function answerStream(
   stream: ServerHttp2Stream,
   headers: IncomingHttpHeaders,

@@ -50,7 +50,7 @@ export class Http2Exchange implements Waiter, LegOwner {
   cold = false
   #entry: QueueEntry | undefined
   #ended = false
-  /** It was sent to the fallback: there is nowhere else to go. */
+  /** The request was sent to the fallback, so there is no further one. */
   #fellBack = false
   /** A health check: it must not wake the workload. */
   #isProbe = false
@@ -94,7 +94,7 @@ export class Http2Exchange implements Waiter, LegOwner {
     this.#stream.resume()
   }
 
-  /** Answers in the workload's place, which it neither wakes nor uses. */
+  /** Responds in place of the workload, which the request neither wakes nor uses. */
   #give(answer: Pick<StaticAnswer, 'status' | 'type' | 'body'>, fields: OutgoingHttpHeaders): void {
     noteStatus(this.route.cells, answer.status)
     giveStream(this.#stream, answer, fields)
@@ -122,7 +122,7 @@ export class Http2Exchange implements Waiter, LegOwner {
     if (!this.#entry?.take(fallbackTarget(this.#thread, fallback), 0)) this.refuse('queue-full', 1)
   }
 
-  /** A browser that has waited for a moment sees what it waits for. */
+  /** Shows the waiting page to a browser that has waited for a moment. */
   #mayShowPage(now: number): void {
     const { config, target } = this.route
     const waitedMs = now - this.#since
@@ -325,7 +325,7 @@ export class Http2Exchange implements Waiter, LegOwner {
     answerStream(this.#stream, this.#request.headers, because)
   }
 
-  /** Leaves the pod it was with. */
+  /** Releases the pod that serves the stream. */
   #leave(): void {
     this.#cancelWatch?.()
     this.#leg?.abandon()

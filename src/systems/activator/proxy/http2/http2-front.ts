@@ -49,7 +49,7 @@ export class Http2Front {
     })
   }
 
-  /** Tells every client to come back elsewhere; streams under way may end. */
+  /** Sends GOAWAY to every client; running streams may finish. */
   retire(): void {
     for (const session of this.#sessions) session.close()
   }

@@ -17,12 +17,12 @@ export interface DataPlane {
   setRoute(config: RouteConfig): void
   removeRoute(id: string): void
   setTarget(id: string, state: TargetState): void
-  /** Holds back new requests to a target and closes its idle connections; answers what is still under way. */
+  /** Holds back new requests to a target and closes its idle connections; returns what is still running. */
   drain(target: string): Promise<TargetLoad>
   setCertificates(certificates: readonly Certificate[]): Promise<readonly CertificateFault[]>
   listen(options: ListenOptions): Promise<number>
-  /** Takes no new connections at a port; those there are go on. */
+  /** Stops accepting connections at a port; open ones continue. */
   unlisten(port: number): void
-  /** Stops accepting and lets what is under way end, for this long at most. */
+  /** Stops accepting and lets running requests finish, for this long at most. */
   close(withinMs?: number): Promise<void>
 }

@@ -36,7 +36,7 @@ export interface ListenOptions {
 
 const tickMs = 250
 
-/** The data plane of one thread: accepts connections and carries requests to pods, by what the control plane told it. */
+/** The data plane of one thread: accepts connections and carries requests to pods, as the control plane has configured it. */
 export class Proxy {
   readonly #thread: ProxyThread
   readonly #routes = new Map<string, Route>()
@@ -84,7 +84,7 @@ export class Proxy {
     this.#thread.table.add(route)
   }
 
-  /** Removes a route; requests that wait on it are told so. */
+  /** Removes a route; requests that wait for it get 503. */
   removeRoute(id: string): void {
     const route = this.#routes.get(id)
     if (!route) return
@@ -142,13 +142,13 @@ export class Proxy {
     return bound
   }
 
-  /** Takes no new connections at a port; those there are go on. */
+  /** Stops accepting connections at a port; open ones continue. */
   unlisten(port: number): void {
     this.#servers.get(port)?.close()
     this.#servers.delete(port)
   }
 
-  /** Stops accepting and asks clients to leave; resolves when all have, or when `withinMs` has passed. */
+  /** Stops accepting and drains open connections; resolves when all are closed, or when `withinMs` has passed. */
   async close(withinMs = 0): Promise<void> {
     const { clock } = this.#thread.ports
     this.#thread.closing = true

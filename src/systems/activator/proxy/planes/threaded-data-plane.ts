@@ -120,12 +120,12 @@ export class ThreadedDataPlane implements DataPlane {
     return thread
   }
 
-  /** A thread that died takes its connections along, nothing else: another takes its place and its counters. */
+  /** A crashed thread loses only its own connections: a new thread takes over its counters. */
   #replace(dead: Thread, error: Error): void {
     if (this.#closing) return
     this.#options.onCrash?.(error)
     dead.counters.forget()
-    // Whatever killed it may kill the next one too: no tight loop.
+    // The cause may crash the next thread, too: restart with a delay.
     systemClock.after(restMs, () => this.#closing || this.#revive(dead))
   }
 

@@ -12,7 +12,7 @@ export interface WorkerStart {
   readonly tls: TlsPolicy
 }
 
-/** Told to a thread. Those with an `id` are answered. */
+/** Messages to a thread. Those with an `id` get a reply. */
 export type ToWorker =
   | { readonly do: 'page'; readonly page: SharedArrayBuffer }
   | { readonly do: 'set-route'; readonly config: RouteConfig }
@@ -24,7 +24,7 @@ export type ToWorker =
   | { readonly do: 'unlisten'; readonly port: number }
   | { readonly do: 'close'; readonly id: number; readonly withinMs: number }
 
-/** Told by a thread. */
+/** Messages from a thread. */
 export type FromWorker =
   | { readonly did: 'wake'; readonly target: string }
   | { readonly did: 'drain'; readonly id: number; readonly load: TargetLoad }

@@ -30,7 +30,7 @@ export class CertificateStore {
     this.policy = policy
   }
 
-  /** Takes these in place of all former ones. One that cannot be used harms none of the others. */
+  /** Replaces all certificates. An invalid one does not affect the others. */
   replace(certificates: readonly Certificate[]): readonly CertificateFault[] {
     const faults: CertificateFault[] = []
     this.#byOwner = new Map()
@@ -58,7 +58,7 @@ export class CertificateStore {
     for (const name of names) if (!this.#byName.has(name)) this.#byName.set(name, context)
   }
 
-  /** What a client gets that names no server. */
+  /** The certificate for clients that send no server name. */
   get first(): Pick<Certificate, 'cert' | 'key'> | undefined {
     return this.#firstPem
   }

@@ -16,11 +16,11 @@ export interface TlsFrontParts {
 
 /** Terminates TLS with the certificate of the name asked for. */
 export class TlsFront {
-  /** The one that listens. */
+  /** The server that listens. */
   readonly listener: Server
   readonly #server: tls.Server
   readonly #policy: TlsPolicy
-  /** Who is behind a connection, as its PROXY header told. */
+  /** Client addresses from PROXY headers, by connection. */
   readonly #clients = new Map<string, string>()
 
   constructor(parts: TlsFrontParts, proxyProtocol: boolean) {

@@ -1,9 +1,9 @@
 import { createSecureContext, type SecureVersion } from 'node:tls'
 
-/** What TLS connections of clients must meet. What is absent is Node's own choice, with TLS 1.2 as the least version. */
+/** Requirements for TLS connections of clients. Absent ones default to Node's, with TLS 1.2 as the minimum version. */
 export interface TlsPolicy {
   readonly minVersion?: Extract<SecureVersion, 'TLSv1.2' | 'TLSv1.3'>
-  /** In OpenSSL's words: `ECDHE+AESGCM:!RSA`, and TLS 1.3 suites by name. */
+  /** In OpenSSL's syntax: `ECDHE+AESGCM:!RSA`, and TLS 1.3 suites by name. */
   readonly ciphers?: string
   /** Groups for the key exchange, in order: `X25519:P-256`. */
   readonly ecdhCurve?: string

@@ -3,7 +3,7 @@ import { TLSSocket } from 'node:tls'
 
 const readBytes = 65_536
 
-/** How every connection, from clients and to pods, is kept. One whose other end vanished without a word ends after some minutes, not hours. */
+/** Options of every connection, to clients and to pods. Keep-alive ends one whose peer vanished after minutes, not hours. */
 export const socketOptions = {
   noDelay: true,
   keepAlive: true,
@@ -34,7 +34,7 @@ export interface OwnedSocket extends Socket {
   owner: SocketOwner
 }
 
-/** What Node keeps on a socket without saying so; used to read accepted sockets into one buffer, if it is there. */
+/** Undocumented fields of Node's sockets, used to read accepted sockets into one buffer if they exist. */
 interface SocketInside {
   _handle: { useUserBuffer?: unknown } | null
   _server: Server | null
@@ -49,7 +49,7 @@ const onread = {
   },
 }
 
-/** Makes an accepted, still paused socket read into the shared buffer; answers the socket to use from now on. */
+/** Makes an accepted, still paused socket read into the shared buffer; returns the socket to use from now on. */
 export function adoptSocket(accepted: Socket, owner: SocketOwner): Socket {
   const inside = accepted as unknown as SocketInside
   const handle = inside._handle
@@ -78,7 +78,7 @@ export function disownSocket(socket: Socket): void {
   socket.removeAllListeners()
 }
 
-/** Reads by events, a copy dearer: for TLS, and for a Node whose sockets are made otherwise. */
+/** Reads by events, at the cost of one copy: for TLS, and for Node versions with other internals. */
 function readByEvents(socket: Socket, owner: SocketOwner): Socket {
   own(socket, owner)
   socket.on('data', (chunk: Buffer) => {

@@ -63,7 +63,7 @@ export class Head {
   userAgent = -1
   /** Whether every field is written `name: value` with nothing around it, so that bytes may be copied as they are. */
   clean = true
-  /** Whether there are fields meant for this hop alone, Connection left out. */
+  /** Whether there are hop-by-hop fields other than Connection. */
   hasHop = false
   /** Connection fields, and the index of the last. */
   connections = 0
@@ -296,7 +296,7 @@ const known: readonly (readonly [Uint8Array, number])[] = [
 ]
 const knownByLength = Array.from({ length: 20 }, (_, length) => known.filter(([name]) => name.length === length))
 
-/** What the field of this name means. Most names differ from every known one in length or first letter. */
+/** The meaning of a field name. Length and first letter rule out most names. */
 export function kindOf(bytes: Uint8Array, start: number, length: number): number {
   if (length > 19) return fieldKind.other
   const candidates = knownByLength[length]!

@@ -3,7 +3,7 @@ const maxLineBytes = 107
 const maxBinaryBytes = 4096
 const line = /^PROXY (?:UNKNOWN(?: [^\r\n]*)?|(TCP4|TCP6) ([0-9a-fA-F:.]+) [0-9a-fA-F:.]+ [0-9]{1,5} [0-9]{1,5})\r\n/
 
-/** What a PROXY header said: how long it was, and who the client is, when it tells. */
+/** A parsed PROXY header: its length, and the client's address if it has one. */
 export interface Preamble {
   readonly length: number
   readonly address: string | undefined
@@ -30,7 +30,7 @@ function binary(bytes: Buffer): Preamble | 'incomplete' | 'malformed' {
   const length = 16 + bytes.readUInt16BE(14)
   if (version !== 2 || command > 1 || length > maxBinaryBytes) return 'malformed'
   if (bytes.length < length) return 'incomplete'
-  // LOCAL: the balancer speaks for itself.
+  // LOCAL: the connection is the balancer's own, such as a health check.
   if (command === 0) return { length, address: undefined }
   const family = bytes[13]! >> 4
   if (family === 1 && length >= 28) return { length, address: [...bytes.subarray(16, 20)].join('.') }

@@ -5,7 +5,7 @@ import type { OwnedSocket } from './adopt-socket.ts'
 // Up to this size Node writes a string from its stack, and what is written mostly fits into the kernel's buffer.
 const smallBytes = 16_384
 
-/** What Node writes with, without saying so: answers 0, an error's number, or a request that is still under way. */
+/** Node's undocumented write methods. They return 0, an error number, or leave the request pending. */
 interface Handle {
   writeLatin1String(request: null, text: string): number | PendingWrite
   writeBuffer(request: null, bytes: Uint8Array): number | PendingWrite
@@ -19,7 +19,7 @@ interface PendingWrite {
   writeStatus?: number | null
 }
 
-/** Small payloads on their way out. A socket that cannot send all of one keeps the buffer, and another takes its place. */
+/** Buffer for small payloads. A socket that cannot send all of it keeps the buffer, and a new one replaces it. */
 let outgoing = Buffer.allocUnsafeSlow(smallBytes)
 
 /** Writes a payload, of one character per byte if it is a string. False when the other side cannot keep up. */
@@ -56,7 +56,7 @@ function handleFor(socket: Socket, length: number): Handle | undefined {
   return (socket as unknown as { readonly _handle: Handle | null })._handle ?? undefined
 }
 
-/** Not all of it went out: the rest does when the other side has read, or the connection is broken. */
+/** Handles a partial write: the rest follows when the peer has read, unless the connection breaks. */
 function wait(socket: OwnedSocket, payload: string | Buffer, written: number | PendingWrite): false {
   if (typeof written === 'number') {
     socket.destroy()
