@@ -291,18 +291,18 @@ export const recordGuards: readonly Guard[] = [
   ...inFile('src/departures/records/record.ts', [
     ['is kept when the Door wrote it', 'if (found && describesDeletion(found, object)) return undefined', ''],
     [
-      'is written anew where it',
+      'is replaced if it',
       "    case 'Abandoned':\n      return false",
       "    case 'Abandoned':\n      return true",
     ],
     [
-      'is written anew where it',
+      'is replaced if it',
       'return spec.object.resourceVersion === metadata.resourceVersion',
       'return spec.object.resourceVersion !== undefined',
     ],
-    ['is written anew where it', '{ ...spec, ...pagesOf(found) }', 'spec'],
+    ['is replaced if it', '{ ...spec, ...pagesOf(found) }', 'spec'],
     [
-      'is recorded without a manifest where that is too large',
+      'is recorded without a manifest if that is too large',
       'spec: rest, status: {',
       'spec: { ...rest, manifest }, status: {',
     ],
