@@ -4,15 +4,15 @@ import type { DeclaredMetric } from '../src/runtime/observability/metrics.ts'
 import { compliances, doubts, exclusions, phaseReasons, waits } from '../src/systems/janitor/model/because.ts'
 import { sentences } from '../src/apis/pipeline-reasons.ts'
 
-/** Where a page's own words end. */
+/** Separates the hand-written part of a page from the generated one. */
 const mark = '<!-- From here on written by "npm run generate". -->'
 
-/** Where the page of a kind is, beside the others. */
+/** The file name of a kind's page. */
 export function pageOf({ kind }: Pick<Kind, 'kind'>): string {
   return `${kind.replaceAll(/(?<=[a-z])(?=[A-Z])/g, '-').toLowerCase()}.md`
 }
 
-/** The page of a kind: the words that somebody wrote, and below them what follows from the code. */
+/** The page of a kind: its hand-written part, and below it the part generated from the code. */
 export function kindPage(kind: Kind, written: string | undefined, metrics: readonly DeclaredMetric[]): string {
   const { spec, status } = kind
   return page(written ?? `# ${kind.kind}\n`, [
@@ -45,7 +45,7 @@ const vocabularies: Readonly<Record<string, Readonly<Record<string, Words>>>> = 
     'Why it is left alone': { ...exclusions, ...compliances },
     'What could not be found out': doubts,
   },
-  Departure: { 'Why something may not leave': refusals, 'Why something may not leave now': holds },
+  Departure: { 'Reasons to refuse a deletion': refusals, 'Reasons to hold a deletion': holds },
 }
 
 function wordTables(kind: string): string {
@@ -57,7 +57,7 @@ function wordTables(kind: string): string {
     .join('\n\n')
 }
 
-/** What to look at for objects of a kind: beginnings of names, with the labels that single them out. */
+/** The metrics of each kind: prefixes of names, with the labels that select the kind. */
 const metricsOf: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   Approval: { promoter_approvals: '' },
   Bond: { departures_total: 'system="collector"', controller: 'controller="bonds"', reconcile: 'controller="bonds"' },
@@ -88,7 +88,7 @@ const metricsOf: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   activator: { activator: '' },
 }
 
-/** Throws when a kind names a metric or a label that nothing declares. */
+/** Throws when a kind names a metric or a label that no system declares. */
 function metricTable(kind: string, metrics: readonly DeclaredMetric[]): string {
   const wanted = metricsOf[kind]
   if (!wanted) throw new Error(`scripts/kind-page.ts does not say which metrics speak of ${kind}`)
