@@ -9,7 +9,7 @@ import { webhookScope } from '../src/admission/webhook-configuration.ts'
 import { activatorPage, kindPage, pageOf } from './kind-page.ts'
 import { alertRules, declaredMetrics, grafanaDashboard } from './monitoring.ts'
 
-/** Writes what follows from the kinds' single source; `--check` only says what would change, and fails if anything would. */
+/** Writes all generated files; `--check` only lists the files that would change, and fails if there are any. */
 const root = resolve(import.meta.dirname, '..')
 
 async function outputs(): Promise<ReadonlyMap<string, string>> {
@@ -42,7 +42,7 @@ async function outputs(): Promise<ReadonlyMap<string, string>> {
   return files
 }
 
-/** What the chart grants, by role. */
+/** The chart's RBAC rules, by role. */
 function access(): Readonly<Record<string, unknown>> {
   return Object.fromEntries(
     clusterRoles.map((role) => {
@@ -56,7 +56,7 @@ function yamlOf(value: unknown): string {
   return stringify(value, { aliasDuplicateObjects: false, lineWidth: 0 })
 }
 
-/** One line for each kind, and the pages that say more than tables can. */
+/** The index: one line for each kind, and the hand-written pages. */
 function specIndex(): string {
   const rows = allKinds
     .toSorted((left, right) => (left.kind < right.kind ? -1 : 1))

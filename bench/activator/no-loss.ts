@@ -87,7 +87,7 @@ console.log(
 )
 process.exit(wrong === 0 && p95 <= 60 && warm.writes <= mayWrite ? 0 : 1)
 
-/** Sends requests without a pause, and counts from when the wake, and all that is told of it, is over. */
+/** Sends requests without a pause, and counts them once the wake and its Events are over. */
 async function stayWarm(): Promise<{ readonly requests: number; readonly seconds: number; readonly writes: number }> {
   const startedAt = systemClock.monotonic()
   let [seen, quietSince] = [writes, startedAt]

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { connect, type TLSSocket } from 'node:tls'
 import type { Target } from './target.ts'
 
-/** An answer with its body; only its size where nobody looks. */
+/** A response with its body, or only its size if the body is not needed. */
 export interface Answer {
   readonly status: number
   readonly body: string
@@ -73,7 +73,7 @@ export class Connection implements Disposable {
     answered?.resolve({ status, body })
   }
 
-  /** Chunks are not taken apart: whoever looks for words finds them anyway. */
+  /** Chunked bodies are not decoded: callers only search them for text. */
   #isComplete({ length, bodyLength }: Head, last: Buffer): boolean {
     if (bodyLength !== undefined) return this.#size >= length + bodyLength
     return last.subarray(-7).toString('latin1').endsWith('0\r\n\r\n')

@@ -50,12 +50,12 @@ export async function fanOut(target: Target, watchers: number): Promise<number> 
   const times: number[] = []
   for (let round = 0; round < 5; round++) {
     heard = 0
-    const everybody = new Promise<void>((resolve) => (all = resolve))
+    const allNotified = new Promise<void>((resolve) => (all = resolve))
     name = `fan-out-${names++}`
     const sentAt = performance.now()
     const { status } = await writer.send('POST', configMaps, objectBody(name))
     if (status !== 201) throw new Error(`a create answered ${status}`)
-    await everybody
+    await allNotified
     // The first round waits for watches to be opened, too.
     if (round > 0) times.push(performance.now() - sentAt)
   }

@@ -17,7 +17,7 @@ function measureAll(engine: ReturnType<(typeof engines)[EngineName]>, span: numb
   for (const { name: caseName, source } of cases) {
     try {
       const evaluate = engine.compile(source)
-      // A list case that nobody matches is false, everything else true; a wrong answer is no figure.
+      // A list case without a match is false, every other case true; a wrong result gives no figure.
       if (evaluate() !== !caseName.startsWith('filter')) continue
       const compileNs = measure(span, () => engine.compile(source))
       figures[caseName] = { compileNs, evalNs: measure(span, evaluate) }

@@ -22,7 +22,7 @@ export interface CrowdFigures {
   readonly restartWrites: number
   readonly idleRequests: number
   readonly totalMs: number
-  /** What one that leaves costs, its Event included. */
+  /** The cost of one deletion, its Event included. */
   readonly requestsEach: number
   readonly left: number
   readonly lateness: { readonly p50: number; readonly p99: number }
@@ -86,7 +86,7 @@ export async function measureCrowd(count: number): Promise<CrowdFigures> {
   }
 }
 
-/** Real time, first standing still, later moved on: so that a hundred thousand are of one age. */
+/** Real time that is first stopped and later moved forward, so that a hundred thousand objects have the same age. */
 class ShiftedClock implements Clock {
   readonly frozenAt = Math.floor(systemClock.now() / 1000) * 1000
   #shiftMs: number | undefined

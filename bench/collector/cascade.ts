@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { residentMb, startOurs, type Target } from '../apiserver/target.ts'
 import { bystander, chainOf, collected, emptied, fanOut, makeNamespace } from './cluster.ts'
 
-/** One owner and all that goes with it, on the embedded server with the collector beside it, as `sojourn up` runs them. */
+/** One owner and its dependents, on the embedded server with the collector in the same process, as `sojourn up` runs them. */
 export async function measureFanOut(dependents: number): Promise<Readonly<Record<string, number>>> {
   await using target = await startOurs('api,collector')
   await makeNamespace(target)

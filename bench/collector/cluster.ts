@@ -33,7 +33,7 @@ export async function create(
   return (JSON.parse(answer) as Created).metadata
 }
 
-/** One owner and so many dependents, made by 32 clients. What a controller of the cluster would make anew is not recorded when it goes. */
+/** One owner and this many dependents, created by 32 clients. Objects that a controller would recreate are not recorded when deleted. */
 export async function fanOut(
   target: Target,
   root: string,
@@ -95,7 +95,7 @@ export async function collected(
 
 /**
  * Counts DELETED events as they come, hardly reading them: the watcher must not be what is measured. kube-apiserver ends the watch of
- * one that falls behind, which then goes on where it was.
+ * a client that falls behind, which then resumes at its last resource version.
  */
 async function watchGone({ url, token, ca }: Target, resourceVersion: string, count: number) {
   const headers = { authorization: `Bearer ${token}`, accept: 'application/json' }
@@ -143,7 +143,7 @@ async function watchGone({ url, token, ca }: Target, resourceVersion: string, co
 const mark = '{"type":"DELETED"'
 const versionMark = '"resourceVersion":"'
 
-/** Somebody else's requests while `work` goes on: how long each took, in milliseconds, sorted. */
+/** Sends unrelated requests while `work` runs: the duration of each in milliseconds, sorted. */
 export async function bystander<T>(
   target: Target,
   work: () => Promise<T>,

@@ -1,7 +1,7 @@
 import { Graph } from '../../src/systems/collector/graph/graph.ts'
 import { preview } from '../../src/systems/collector/preview/preview.ts'
 
-/** What a graph of so many objects takes, eight dependents to an owner, and how long it takes to see all of them leave. */
+/** Memory of a graph of this many objects, eight dependents per owner, and the time to process the deletion of all of them. */
 export function measureGraph(objects: number): Readonly<Record<string, number>> {
   const graph = new Graph()
   for (let index = 0; index < objects; index++) graph.put(objectOf(index))

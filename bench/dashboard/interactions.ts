@@ -1,13 +1,13 @@
 import type { CDPSession, Page } from 'playwright-core'
 
-/** One thing a person did: how long until it was on the screen, and how much of that the page itself worked. */
+/** One user action: the time until it was on the screen, and the page's processor time in it. */
 export interface Interaction {
   readonly what: string
   readonly ms: number
   readonly cpuMs: number
 }
 
-/** Does things as a person would, and measures each from the input until the frame after it has been painted. */
+/** Performs user actions, and measures each from the input until the next painted frame. */
 export class Hand {
   readonly done: Interaction[] = []
   readonly #page: Page
@@ -35,7 +35,7 @@ export class Hand {
     this.done.push({ what, ms: Math.max(0, ...events), cpuMs })
   }
 
-  /** Processor time of the page's main thread, whatever else the machine does. */
+  /** Processor time of the page's main thread, independent of other load on the machine. */
   async #workedMs(): Promise<number> {
     const { metrics } = await this.#devtools.send('Performance.getMetrics')
     return (metrics.find(({ name }) => name === 'TaskDuration')?.value ?? 0) * 1000

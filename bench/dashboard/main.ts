@@ -40,7 +40,7 @@ async function signedIn({ url, tokens }: DashboardWorld): Promise<Page> {
   return opened
 }
 
-/** What somebody does who looks for something: opens each view, scrolls, filters, selects, opens, closes. */
+/** A user's search: opens each view, scrolls, filters, selects, opens, closes. */
 async function visitAll(hand: Hand, page: Page): Promise<void> {
   await visit(hand, page, { view: 'Stays', filter: 'Filter stays', text: 'report-12' })
   await page.getByRole('listbox', { name: 'Stays' }).focus()
@@ -68,7 +68,7 @@ async function visit(hand: Hand, page: Page, where: { view: string; filter: stri
   for (const key of where.text) await hand.does('filter', () => page.keyboard.press(key))
 }
 
-/** Opens the question that stands before every switch, and thinks better of it. */
+/** Opens the confirmation dialog of every switch and cancels it. */
 async function ask(hand: Hand, page: Page, name: string): Promise<void> {
   const button = page.getByRole('button', { name, exact: true })
   await button.waitFor()
@@ -76,7 +76,7 @@ async function ask(hand: Hand, page: Page, name: string): Promise<void> {
   await hand.does('close', () => page.keyboard.press('Escape'))
 }
 
-/** The world does not hold still while one looks at it. */
+/** Changes objects while the page is open. */
 async function changeNowAndThen({ client }: DashboardWorld, signal: AbortSignal): Promise<void> {
   for (let index = 0; !signal.aborted; index++) {
     const place = { namespace: 'team', name: `cleaner-${index % 100}` }

@@ -4,14 +4,14 @@ import type { Guard } from './guard.ts'
 
 export const root = resolve(import.meta.dirname, '../..')
 
-/** The cases of a specification, what makes each hold, and where the tests are that bear their names. */
+/** The cases of a specification, the guards that enforce them, and the tests named after them. */
 export interface GuardList {
   readonly cases: readonly string[]
   readonly guards: readonly Guard[]
   readonly testFolders: readonly string[]
 }
 
-/** What is wrong with a list as it stands: cases without a guard or a test, guards that are not where they are said to be. */
+/** The problems of a list: cases without a guard or a test, and guards whose text is not in the source. */
 export function listProblems({ cases, guards, testFolders }: GuardList): readonly string[] {
   const filesOf = testFinder(testFolders)
   const unguarded = cases.flatMap((name) => [

@@ -1,4 +1,4 @@
-/** A case of a specification, and the text in the source that makes it hold. */
+/** A case of a specification, and the text in the source that enforces it. */
 export interface Guard {
   /** As the names of its tests begin: `C1`, `E14`; or words of the name of a test. */
   readonly case: string
@@ -6,7 +6,7 @@ export interface Guard {
   readonly file: string
   /** Occurs once in the file. */
   readonly guard: string
-  /** What is there when the guard is taken out. */
+  /** The text that replaces the guard when it is removed. */
   readonly without: string
 }
 

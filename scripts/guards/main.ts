@@ -91,7 +91,7 @@ async function run(files: readonly string[], names: readonly string[], withinMs:
   const ended = await Promise.race([running, watchdog.promise])
   clearTimeout(timer)
   if (!ended) {
-    // Asked once, it waits for the test; asked twice, it ends its process, whatever that is busy with.
+    // After one signal vitest waits for the running test; after two it exits at once.
     void vitest.cancelCurrentRun('keyboard-input')
     void vitest.cancelCurrentRun('keyboard-input')
     await running.catch(() => {})

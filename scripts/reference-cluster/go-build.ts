@@ -4,7 +4,7 @@ import { constants, setPriority } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 
-/** What was asked for cannot be had on this machine; the message says what is missing. Tests skip on it, loudly. */
+/** A tool that cannot be built on this machine; the message says what is missing. Tests that need it are skipped with that message. */
 export class Unavailable extends Error {
   override readonly name = 'Unavailable'
 }
@@ -66,7 +66,7 @@ function go(args: readonly string[], { module: cwd, cgo }: Required<Pick<GoBuild
     env: { ...process.env, CGO_ENABLED: cgo ? '1' : '0', GOFLAGS: '-mod=readonly' },
     stdio: ['ignore', 'ignore', 'pipe'],
   })
-  // Minutes of compiling must not starve whatever else this machine does; the compilers inherit it.
+  // Compiling takes minutes and must not starve other processes; the compilers inherit this priority.
   if (child.pid) setPriority(child.pid, constants.priority.PRIORITY_BELOW_NORMAL)
   let said = ''
   child.stderr.setEncoding('utf8').on('data', (chunk: string) => (said += chunk))

@@ -26,7 +26,7 @@ export class Asker {
     return this.ask('PATCH', path, JSON.stringify(body), patchContentType[type])
   }
 
-  /** Takes an object away, whatever holds it. */
+  /** Deletes an object, and removes its finalizers. */
   async remove(path: string): Promise<void> {
     await this.patch(path, 'merge', { metadata: { finalizers: null } })
     await this.ask('DELETE', `${path}?gracePeriodSeconds=0`)

@@ -290,11 +290,7 @@ export const recordGuards: readonly Guard[] = [
   ]),
   ...inFile('src/departures/records/record.ts', [
     ['is kept when the Door wrote it', 'if (found && describesDeletion(found, object)) return undefined', ''],
-    [
-      'is replaced if it',
-      "    case 'Abandoned':\n      return false",
-      "    case 'Abandoned':\n      return true",
-    ],
+    ['is replaced if it', "    case 'Abandoned':\n      return false", "    case 'Abandoned':\n      return true"],
     [
       'is replaced if it',
       'return spec.object.resourceVersion === metadata.resourceVersion',

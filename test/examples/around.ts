@@ -7,7 +7,7 @@ import { systemClock } from '../../src/runtime/time/clock.ts'
 import { startMoto, whyNoMoto } from '../janitor/moto.ts'
 import type { Step } from './example.ts'
 
-/** What an example takes for granted beside a cluster, and a look at what became of it. */
+/** What an example needs besides a cluster, and access to its state. */
 export interface Around extends AsyncDisposable {
   /** Addresses in the manifests, and what stands for them here. */
   readonly instead: Readonly<Record<string, string>>

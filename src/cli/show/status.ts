@@ -50,7 +50,7 @@ Examples:
 interface Overview {
   readonly at: number
   readonly items: readonly ManagedItem[]
-  /** Why nothing is deleted, whatever the items say. */
+  /** Why nothing is deleted at the moment, in spite of the items' times. */
   readonly halts: readonly string[]
   /** Kinds that the caller may not read. */
   readonly unread: readonly string[]

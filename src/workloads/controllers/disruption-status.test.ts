@@ -41,7 +41,7 @@ describe('disruptionStatus', () => {
     ['allows as many as may be missing', { maxUnavailable: 2 }, three, 3, { disruptionsAllowed: 2, expectedPods: 3 }],
     ['allows none where there are none', { minAvailable: 0 }, [], 0, { disruptionsAllowed: 0, expectedPods: 0 }],
     [
-      'does not count pods that do not serve, or leave',
+      'does not count pods that are not ready or terminating',
       { minAvailable: 1 },
       [pod('a'), pod('b', { ready: false }), pod('c', { deleted: true })],
       3,
