@@ -195,9 +195,9 @@ export class Collector {
 
   /** An owner in foreground deletion need not wait for an object that no longer names it. */
   #enqueueFormerOwners(previous: StoredObject | undefined, { metadata }: StoredObject): void {
+    const owners = new Set(metadata.ownerReferences?.map(({ uid }) => uid))
     for (const { uid } of previous?.metadata.ownerReferences ?? [])
-      if (!metadata.ownerReferences?.some((owner) => owner.uid === uid))
-        this.#enqueueNode(this.world.graph.find(uid) ?? -1)
+      if (!owners.has(uid)) this.#enqueueNode(this.world.graph.find(uid) ?? -1)
   }
 
   /** Enqueues the owner for a sweep of all its dependents where that is possible, otherwise each dependent. */

@@ -31,6 +31,30 @@ describe('create', () => {
     expect(await world.get('v1/configmaps', 'a')).toEqual(object)
   })
 
+  it('stores each owner reference once, whatever the order of its fields', async () => {
+    const owner = { apiVersion: 'v1', kind: 'ConfigMap', name: 'owner', uid: 'u-1' }
+    const again = { uid: 'u-1', name: 'owner', kind: 'ConfigMap', apiVersion: 'v1' }
+    const other = { ...owner, blockOwnerDeletion: true }
+    const ownerReferences = [owner, again, other, owner]
+    const object = await world.create('v1/configmaps', { metadata: { name: 'a', ownerReferences } })
+    expect(object.metadata.ownerReferences).toEqual([owner, other])
+  })
+
+  it('94: refuses more owner references than any real object has', async () => {
+    const ownerReferences = Array.from({ length: 101 }, (_, index) => ({
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      name: `owner-${index}`,
+      uid: `u-${index}`,
+    }))
+    await expect(world.create('v1/configmaps', { metadata: { name: 'a', ownerReferences } })).rejects.toMatchObject({
+      reason: 'Invalid',
+      message: expect.stringContaining(
+        'metadata.ownerReferences: Too many: 101: must have at most 100 items',
+      ) as string,
+    })
+  })
+
   it('stores text that begins with the type, so that versions can be changed in it', async () => {
     await world.create('v1/configmaps', { data: {}, metadata: { name: 'a' } })
     const { text, revision } = await world.objects.get(world.at('v1/configmaps', 'a'))

@@ -1,5 +1,4 @@
 import { apiVersionOf, parseApiVersion, type KubeObject, type OwnerReference } from '../../../kube/object.ts'
-import { deepEqual } from '../../../kube/patches/patch.ts'
 import type { ServedKind } from '../../kinds/contract/served-kind.ts'
 import { kindOfJson } from '../../schema/decode/decode-scalar.ts'
 import { strictError, strictFindings } from '../../schema/decode/decode.ts'
@@ -33,12 +32,17 @@ export function decodeBody(
 /** Removes identical owner references, with Kubernetes' warning. */
 function withoutRepeatedOwners(object: KubeObject): DecodedBody {
   const { ownerReferences = [] } = object.metadata
-  const isRepeated = (owner: OwnerReference, index: number) =>
-    ownerReferences.findIndex((other) => deepEqual(other, owner)) < index
-  const repeated = ownerReferences.filter(isRepeated)
+  if (ownerReferences.length < 2) return { object, warnings: [] }
+  // By a set: comparing every pair of thousands of references would block the server.
+  const seen = new Set<string>()
+  const repeated: OwnerReference[] = []
+  const kept = ownerReferences.filter((owner) => {
+    const key = JSON.stringify(Object.entries(owner).toSorted(([left], [right]) => (left < right ? -1 : 1)))
+    if (seen.has(key)) repeated.push(owner)
+    return seen.size < seen.add(key).size
+  })
   if (repeated.length === 0) return { object, warnings: [] }
   const uids = [...new Set(repeated.map(({ uid }) => uid))].join(', ')
-  const kept = ownerReferences.filter((owner, index) => !isRepeated(owner, index))
   const warning =
     '.metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, ' +
     `and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: ${uids}`

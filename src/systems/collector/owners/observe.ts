@@ -18,6 +18,8 @@ export interface ObservePorts {
   readonly reasonToKeep: (object: StoredObject) => string | undefined
 }
 
+const maxLookups = 20
+
 /** Collects the facts about one object and its owners. Owners that the graph does not have are read from the API. */
 export class Observer {
   readonly #ports: ObservePorts
@@ -32,12 +34,7 @@ export class Observer {
 
   async observe(node: number, object: StoredObject): Promise<Observed> {
     const { graph } = this.#ports.world
-    const owners = await Promise.all(
-      (object.metadata.ownerReferences ?? []).map(async (reference) => ({
-        reference,
-        state: await this.#stateOf(object, reference),
-      })),
-    )
+    const owners = await this.#ownersOf(object)
     return {
       object,
       owners,
@@ -47,6 +44,18 @@ export class Observer {
         : 0,
       isProtected: this.#ports.reasonToKeep(object) !== undefined,
     }
+  }
+
+  /** The state of every owner; a few at a time, because each may cost a request. */
+  async #ownersOf(object: StoredObject): Promise<Observed['owners']> {
+    const { ownerReferences = [] } = object.metadata
+    const owners: Observed['owners'][number][] = []
+    for (let start = 0; start < ownerReferences.length; start += maxLookups) {
+      const some = ownerReferences.slice(start, start + maxLookups)
+      const states = await Promise.all(some.map((reference) => this.#stateOf(object, reference)))
+      owners.push(...some.map((reference, index) => ({ reference, state: states[index]! })))
+    }
+    return owners
   }
 
   /** Remembers that an object was deleted. */

@@ -1,6 +1,6 @@
 import { parseApiVersion, type KubeObject, type OwnerReference } from '../../../../kube/object.ts'
 import { deepEqual } from '../../../../kube/patches/patch.ts'
-import { invalidValue, required, tooLong, type FieldError } from '../../types/field-error.ts'
+import { invalidValue, required, tooLong, tooMany, type FieldError } from '../../types/field-error.ts'
 import { checked } from './checks.ts'
 import { labelValueFaults, qualifiedNameFaults, type NameCheck } from '../../../../kube/names.ts'
 
@@ -78,8 +78,12 @@ function* propagationFaults(finalizers: readonly string[]): Generator<FieldError
 
 const standardFinalizers = new Set(['kubernetes', 'orphan', 'foregroundDeletion'])
 
+/** Kubernetes has no limit. Every reference costs lookups when an owner is deleted, and real objects have a handful. */
+const maxOwners = 100
+
 function* ownersFaults(owners: readonly OwnerReference[]): Generator<FieldError> {
   const path = 'metadata.ownerReferences'
+  if (owners.length > maxOwners) return yield tooMany(path, owners.length, maxOwners)
   let controller: OwnerReference | undefined
   for (const owner of owners) {
     const { version, group } = parseApiVersion(owner.apiVersion)
