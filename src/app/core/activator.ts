@@ -4,8 +4,10 @@ import { singleReplica } from '../../systems/activator/replicas/peers.ts'
 import { historyRoute } from '../../systems/activator/history-route.ts'
 import { startActivator, type StartOptions } from '../../systems/activator/start-activator.ts'
 import { sleep } from '../../runtime/time/clock.ts'
+import type { RouteUser } from '../../runtime/http/route.ts'
 import type { Activator } from '../../systems/activator/activator.ts'
 import type { Instance } from './instance.ts'
+import { mayGet } from './caller-rights.ts'
 import { onDemandRoute } from './on-demand-route.ts'
 import type { Started } from './systems.ts'
 
@@ -23,7 +25,10 @@ export async function startActivatorRole(instance: Instance): Promise<Started> {
     },
   )
   const { activator } = running
-  routes.add(onDemandRoute(activator), historyRoute(activator))
+  const mayRead = mayGet(client)
+  const mayReadServices = (user: RouteUser, namespace: string) =>
+    mayRead(user, { apiVersion: 'v1', kind: 'Service', namespace })
+  routes.add(onDemandRoute(activator, mayReadServices), historyRoute(activator))
   // Once the other replicas know this one, requests may arrive, and by then it must know all routes.
   if (fleet) void untilPrepared(instance, activator).then(() => fleet.start(activator))
   let isStopping = false

@@ -2,6 +2,7 @@ import { hostname } from 'node:os'
 import { isEmbedded } from '../../client/embedded.ts'
 import { sleep } from '../../runtime/time/clock.ts'
 import type { Role } from '../config/config.ts'
+import { mayGet } from './caller-rights.ts'
 import { bondClusters } from './bond-clusters.ts'
 import { canDelete, type Instance } from './instance.ts'
 import { promoterRoute } from './promoter-route.ts'
@@ -100,7 +101,7 @@ export const systems: Readonly<Partial<Record<Role, StartSystem>>> = {
       }),
     )
     lifecycle.run(dependsOnController({ ...common, world: collector.world, needsOptIn: !ownsReferences }))
-    routes.add(cascadeRoute(collector))
+    routes.add(cascadeRoute(collector, mayGet(client)))
   },
 }
 

@@ -137,7 +137,8 @@ const handleLegacyApproval: Handler = async (request, context) => {
 const handleWebhook: Handler = async (request, context) => {
   const [namespace = '', name = '', environment = ''] = partsOf(request, webhookPath)
   const pipeline = await find({ namespace, name }, context)
-  if (!pipeline) return { status: 404, body: problem('pipeline not found') }
+  // As for a wrong signature: a caller without the key must not learn which pipelines exist.
+  if (!pipeline) return { status: 401, body: problem('the signature is missing or invalid') }
   const secretName = secretNameOf(pipeline)
   const keys = secretName ? keysOf(await context.readSecret({ namespace, name: secretName })) : undefined
   if (keys && !verifyBodySignature(request.body, request.headers['x-signature'], keys))
