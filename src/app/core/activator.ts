@@ -7,7 +7,7 @@ import { sleep } from '../../runtime/time/clock.ts'
 import type { RouteUser } from '../../runtime/http/route.ts'
 import type { Activator } from '../../systems/activator/activator.ts'
 import type { Instance } from './instance.ts'
-import { mayGet } from './caller-rights.ts'
+import { mayGet } from '../../queries/caller-rights.ts'
 import { onDemandRoute } from './on-demand-route.ts'
 import type { Started } from './systems.ts'
 

@@ -1,7 +1,7 @@
-import { isAllowed } from '../../client/access-review.ts'
-import type { Client } from '../../client/client.ts'
-import type { ObjectRef } from '../../kube/object.ts'
-import type { RouteUser } from '../../runtime/http/route.ts'
+import { isAllowed } from '../client/access-review.ts'
+import type { Client } from '../client/client.ts'
+import type { ObjectRef } from '../kube/object.ts'
+import type { RouteUser } from '../runtime/http/route.ts'
 
 /** Asks the cluster what the caller of a route may read. Without an object: whether the caller may read everything. */
 export function mayGet(
