@@ -1,7 +1,7 @@
 import { configMaps, events } from '../src/kube/core-types.ts'
 import { gzipSync } from 'node:zlib'
 import { stringify } from 'yaml'
-import type { World } from './world.ts'
+import { actAsOn, type World } from './world.ts'
 import { cleaner, type Cleaner } from '../src/apis/cleaner.ts'
 import { conditionalTtl } from '../src/apis/conditional-ttl.ts'
 import { Client } from '../src/client/client.ts'
@@ -150,6 +150,7 @@ export async function startCleaner(
       informers,
       door,
       events,
+      actAs: actAsOn(client, clock),
       ports: { clock, log, metrics },
       type,
       http: world.http,
@@ -177,7 +178,7 @@ export function seeing(seen: (request: ApiRequest) => void | Promise<void>): Par
   }
 }
 
-/** Whether a request changes something that counts; Events are news, not state. */
+/** Whether a request changes something that counts; Events are news, not state, and reviews are questions. */
 export function isWrite({ method, path }: ApiRequest): boolean {
-  return method !== 'GET' && !path.includes('/events')
+  return method !== 'GET' && !path.includes('/events') && !path.endsWith('/subjectaccessreviews')
 }

@@ -1,6 +1,9 @@
 import { allKinds } from '../src/apis/all-kinds.ts'
 import { sojournNamespace } from '../src/apis/group.ts'
 import { recordAccess } from '../src/app/embedded/record-access.ts'
+import { creatorAdmission } from '../src/admission/creator-admission.ts'
+import { AccessReviews } from '../src/tenancy/access-reviews.ts'
+import { ActAs } from '../src/tenancy/act-as.ts'
 import { userDeletionRecords } from '../src/app/embedded/user-deletion-records.ts'
 import { startTestServer, type TestServer, type TestServerOptions } from './apiserver/test-server.ts'
 import { Client } from '../src/client/client.ts'
@@ -30,6 +33,7 @@ export interface World<C extends Clock = VirtualClock> extends AsyncDisposable {
   readonly door: Door
   /** Reaches servers that a test has started on this machine. */
   readonly http: Http
+  readonly actAs: ActAs
   readonly ports: { readonly clock: C; readonly log: typeof silentLogger; readonly metrics: Metrics }
   /** Runs a controller until the world ends. */
   run(controller: Controller): void
@@ -65,6 +69,17 @@ export function startRealWorld(options: WorldOptions = {}): Promise<World<Clock>
   return build(systemClock, options, { caches: systemClock, settle: () => systemClock.breathe() })
 }
 
+/** How controllers act for others on a server that records creators. */
+export function actAsOn(client: Client, clock: Clock): ActAs {
+  return new ActAs({ client, reviews: new AccessReviews({ client, clock }), provesCreators: () => true })
+}
+
+/** Everyone in a world is its administrator. */
+const recordedCreators = creatorAdmission(
+  () => true,
+  () => false,
+)
+
 async function build<C extends Clock>(
   clock: C,
   options: WorldOptions,
@@ -75,6 +90,7 @@ async function build<C extends Clock>(
     random: seededRandom(1),
     deletionRecords: userDeletionRecords(clock, options.bonds ?? { isNeeded: () => false }),
     cascadeRecordAccess: recordAccess,
+    admission: [recordedCreators],
     ...options.server,
   })
   const client = new Client(server.transport)
@@ -112,6 +128,7 @@ async function build<C extends Clock>(
     metrics,
     door,
     http: localNetwork().http,
+    actAs: actAsOn(client, clock),
     ports,
     run: (controller) => void running.push(controller.start(stop.signal)),
     pass: async (ms) => {

@@ -1,3 +1,4 @@
+import { actAsOn } from '../../test/world.ts'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { allKinds } from '../../src/apis/all-kinds.ts'
 import { cleaner } from '../../src/apis/cleaner.ts'
@@ -153,6 +154,7 @@ async function start(transport: Transport, clock: Clock) {
     informers,
     door,
     events,
+    actAs: actAsOn(client, clock),
     ports: { clock, log, metrics, alarms },
     http: localNetwork().http,
     type: cleaner.type,

@@ -171,6 +171,7 @@ export const decisionStatus = object(
           driver: oneOf(['secret', 'configmap'], { description: 'Storage driver of Helm that holds the release.' }),
           disableHooks: boolean({ description: 'Whether its delete hooks are skipped.' }),
           timeoutSeconds: integer({ description: 'Timeout of each delete hook, in seconds.' }),
+          digest: optional(string({ description: 'Digest of the release record that the decision was made for.' })),
         }),
         { description: 'Helm releases to uninstall.' },
       ),

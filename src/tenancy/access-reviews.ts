@@ -22,6 +22,8 @@ export class AccessReviews {
   readonly #ports: AccessReviewPorts
   /** By user and access: until when a yes holds, on the monotonic clock. Oldest first. */
   readonly #allowed = new Map<string, number>()
+  /** Reviews on their way: who asks the same meanwhile waits for the same answer. */
+  readonly #asking = new Map<string, Promise<boolean>>()
 
   constructor(ports: AccessReviewPorts) {
     this.#ports = ports
@@ -35,19 +37,28 @@ export class AccessReviews {
   }
 
   async #ask(creator: Creator, access: Access): Promise<boolean> {
-    const { clock } = this.#ports
     const key = JSON.stringify([creator.user, creator.groups, access])
     const until = this.#allowed.get(key)
-    if (until !== undefined && clock.monotonic() < until) return true
+    if (until !== undefined && this.#ports.clock.monotonic() < until) return true
     this.#allowed.delete(key)
-    const { user, groups } = creator
-    if (!(await isAllowed(this.#ports.client, { user, groups, resourceAttributes: attributesOf(access) }))) return false
+    const asking = this.#asking.get(key) ?? this.#review(key, creator, access).finally(() => this.#asking.delete(key))
+    this.#asking.set(key, asking)
+    return asking
+  }
+
+  async #review(key: string, { user, groups }: Creator, access: Access): Promise<boolean> {
+    const { client, clock } = this.#ports
+    // The answer holds from when it was asked for, not from when it came.
+    const askedAt = clock.monotonic()
+    if (!(await isAllowed(client, { user, groups, resourceAttributes: attributesOf(access) }))) return false
     if (this.#allowed.size >= maxRemembered) this.#allowed.clear()
-    this.#allowed.set(key, clock.monotonic() + (isRead(access) ? readAllowedMs : writeAllowedMs))
+    this.#allowed.set(key, askedAt + (isRead(access) ? readAllowedMs : writeAllowedMs))
     return true
   }
 }
 
 function attributesOf({ verb, group, resource, subresource = '', namespace, name }: Access) {
-  return { verb, group, resource, subresource, namespace, name }
+  // A request for a Namespace counts as one inside it, so that a Role there can grant it.
+  const isNamespace = group === '' && resource === 'namespaces'
+  return { verb, group, resource, subresource, namespace: isNamespace ? name : namespace, name }
 }

@@ -34,9 +34,6 @@ export interface Refusal {
   readonly message: string
 }
 
-/** Kinds whose CRD may be an older one name their ServiceAccount in this annotation. */
-export const serviceAccountAnnotation = 'sojourn.dev/service-account'
-
 /**
  * The one way in which a controller acts for an object that a tenant wrote. Every request passes confinement, then the rights of
  * the identity behind the object; the API server checks the controller's own rights as always.
@@ -56,39 +53,49 @@ export class ActAs {
     const namespace = object.metadata.namespace ?? ''
     const { client } = this.#ports
     const as = account && serviceAccountUser(namespace, account)
+    // Kubernetes impersonates accounts that do not exist, with the rights of their groups. One lookup answers for this actor.
+    let found: Promise<boolean> | undefined
+    const isFound = () => (found ??= this.#hasAccount(namespace, account ?? ''))
     return {
       client: as ? client.impersonating(as.user) : client,
       refusalOf: async (access) => {
         const fault = confinementFault(access, { ...reach, home: namespace, isImpersonated: as !== undefined })
         if (fault !== undefined) return { reason: 'Confined', message: `${describeAccess(access)}: ${fault}` }
         return as
-          ? this.#refusalOfAccount({ namespace, name: account ?? '', as }, access)
+          ? this.#refusalOfAccount({ account: `${namespace}/${account}`, as, isFound }, access)
           : this.#refusalOfCreator(object, access)
       },
     }
   }
 
-  #accountOf({ spec, metadata }: KubeObject): string | undefined {
+  /** Only the spec names an account: admission checks that its author may use it. */
+  #accountOf({ spec }: KubeObject): string | undefined {
     const named = (spec as { readonly serviceAccountName?: unknown } | undefined)?.serviceAccountName
-    const account = typeof named === 'string' && named !== '' ? named : metadata.annotations?.[serviceAccountAnnotation]
-    return account || this.#options.defaultServiceAccount
+    return typeof named === 'string' && named !== '' ? named : this.#options.defaultServiceAccount
   }
 
   async #refusalOfAccount(
-    { namespace, name, as }: { readonly namespace: string; readonly name: string; readonly as: Creator },
+    {
+      account,
+      as,
+      isFound,
+    }: { readonly account: string; readonly as: Creator; readonly isFound: () => Promise<boolean> },
     access: Access,
   ): Promise<Refusal | undefined> {
-    // Kubernetes impersonates accounts that do not exist, with the rights of their groups.
-    const { client, reviews } = this.#ports
-    const found = isAccountName(name)
-      ? await client.get(serviceAccounts, { namespace, name }).catch(ignoring('NotFound'))
-      : undefined
-    if (!found)
+    if (!(await isFound()))
       return {
         reason: 'ServiceAccountNotFound',
-        message: `there is no ServiceAccount ${namespace}/${name}: create it, or correct spec.serviceAccountName`,
+        message: `there is no ServiceAccount ${account}: create it, or correct spec.serviceAccountName`,
       }
-    return (await reviews.isAllowed(as, access)) ? undefined : forbidden(`ServiceAccount ${namespace}/${name}`, access)
+    return (await this.#ports.reviews.isAllowed(as, access))
+      ? undefined
+      : forbidden(`ServiceAccount ${account}`, access)
+  }
+
+  async #hasAccount(namespace: string, name: string): Promise<boolean> {
+    if (!isAccountName(name)) return false
+    const found = await this.#ports.client.get(serviceAccounts, { namespace, name }).catch(ignoring('NotFound'))
+    return found !== undefined
   }
 
   async #refusalOfCreator(object: KubeObject, access: Access): Promise<Refusal | undefined> {

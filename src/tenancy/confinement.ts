@@ -1,4 +1,5 @@
 import { sojournNamespace } from '../apis/group.ts'
+import type { ResourceType } from '../kube/object.ts'
 
 /** One request that a controller wants to make for an object, in the words of RBAC. */
 export interface Access {
@@ -13,6 +14,15 @@ export interface Access {
   readonly name: string
 }
 
+/** A request for one object of a type, or without a name for all of them. */
+export function accessTo(
+  verb: string,
+  { group, plural, namespaced }: ResourceType,
+  { namespace = '', name = '' }: { readonly namespace?: string; readonly name?: string },
+): Access {
+  return { verb, group, resource: plural, namespace: namespaced ? namespace : '', name }
+}
+
 export interface Confinement {
   /** The namespace of the object that asks. */
   readonly home: string
@@ -20,6 +30,8 @@ export interface Confinement {
   readonly ownNamespace?: boolean
   /** Whether the object may read in other namespaces, once its identity is checked there. */
   readonly readsElsewhere?: boolean
+  /** Whether it may delete in other namespaces what belongs to it by its own annotations, once its identity is checked there. */
+  readonly deletesElsewhere?: boolean
   /** Whether the API server itself checks the request, as the identity that is impersonated. */
   readonly isImpersonated?: boolean
 }
@@ -29,13 +41,14 @@ export interface Confinement {
  * Objects in Sojourn's own namespace belong to administrators and are not confined.
  */
 export function confinementFault(access: Access, confinement: Confinement): string | undefined {
-  const { home, readsElsewhere = false, isImpersonated = false } = confinement
+  const { home, readsElsewhere = false, deletesElsewhere = false, isImpersonated = false } = confinement
   if (home === sojournNamespace) return undefined
   if (isRead(access)) {
     if (access.namespace === home || readsElsewhere || isOwnNamespace(access, confinement)) return undefined
     return `it may only read in its own namespace ${home}`
   }
   if (isSystemNamespace(home)) return `nothing in ${home} may be changed for it`
+  if (deletesElsewhere && access.verb === 'delete' && !isSystemNamespace(access.namespace)) return undefined
   if (access.namespace === '' && !isOwnNamespace(access, confinement))
     return `${access.resource} are cluster-scoped, and it may only change objects of its own namespace ${home}`
   if (access.namespace !== '' && access.namespace !== home)

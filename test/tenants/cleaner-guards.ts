@@ -4,7 +4,7 @@ import { inFile, type Guard } from '../../scripts/guards/guard.ts'
 export const cleanerGuards: readonly Guard[] = [
   ...inFile('src/tenancy/act-as.ts', [
     [
-      'never reaches',
+      '1: a hook in another namespace is not created',
       "if (fault !== undefined) return { reason: 'Confined', message: `${describeAccess(access)}: ${fault}` }",
       '',
     ],
@@ -12,6 +12,78 @@ export const cleanerGuards: readonly Guard[] = [
       'does not believe a record',
       '(await this.#ports.provesCreators()) ? recordedCreator(object) : undefined',
       'recordedCreator(object)',
+    ],
+    ['40: an account that does not exist', 'if (!(await isFound()))', 'if (false as boolean)'],
+    ['38: an account named with a slash', 'if (!isAccountName(name)) return false', 'return true'],
+  ]),
+  ...inFile('src/tenancy/confinement.ts', [
+    [
+      '4: a RoleBinding as a hook is not created',
+      "if (access.verb !== 'delete' && grantsRights(access) && !isImpersonated)",
+      'if (false as boolean)',
+    ],
+    [
+      '2: a cluster-scoped hook is not created',
+      "if (access.namespace === '' && !isOwnNamespace(access, confinement))",
+      'if (false as boolean)',
+    ],
+  ]),
+  ...inFile('src/systems/cleaner/helm/release-rights.ts', [
+    [
+      '3: before-hook-creation deletes nothing in another namespace',
+      'const refusal = await refusalOfHook(place, object)',
+      'const refusal = undefined as Refusal | undefined',
+    ],
+    [
+      '6: objects of another namespace without the release in their annotations are kept',
+      'return metadata.namespace === namespace ? namesRelease || name === undefined : namesRelease',
+      'return true',
+    ],
+    [
+      '6: objects of another namespace that the creator may not delete',
+      'return found && belongsToRelease(found, place) ? refusalToDelete(place, type, found) : undefined',
+      'return undefined',
+    ],
+  ]),
+  ...inFile('src/systems/cleaner/helm/release-holders.ts', [
+    [
+      '5: a record that says it is of another namespace',
+      "if (record.name === release.name && ['', namespace].includes(record.namespace)) return record",
+      'return record',
+    ],
+    [
+      '30: a user who may only write Cleaners uninstalls no release',
+      'const refusal = await actor.refusalOf(accessTo(verb, type, { namespace }))',
+      'const refusal = undefined as Refusal | undefined',
+    ],
+  ]),
+  ...inFile('src/systems/cleaner/helm/hooks.ts', [
+    [
+      '3: before-hook-creation deletes nothing that belongs to another release',
+      'if (found && !this.#support.owns(found)) {',
+      'if (false as boolean) {',
+    ],
+  ]),
+  ...inFile('src/systems/cleaner/helm/uninstall.ts', [
+    ['9: a record that changes', 'if (digest !== undefined && digest !== digestOf(record))', 'if (false as boolean)'],
+  ]),
+  ...inFile('src/systems/cleaner/observe.ts', [
+    [
+      '30: a user who may only write Cleaners cannot ask by a condition',
+      "return refusal ? { found: 'refused', refusal } : at",
+      'return at',
+    ],
+  ]),
+  ...inFile('src/systems/cleaner/delete-targets.ts', [
+    [
+      '36: a decision forged in the status',
+      'if (refusal) return { retry: wakeAt(clock.now() + refusalRetryMs), held: [], refusal }',
+      '',
+    ],
+    [
+      'one target that its creator may not delete stays',
+      'if (refusal) return { retry: wakeAt(clock.now() + refusalRetryMs), held: [], refusal }',
+      '',
     ],
   ]),
 ]

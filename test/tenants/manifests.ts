@@ -16,7 +16,11 @@ export function refTo(namespace: string, name: string, kind = 'ConfigMap', apiVe
   return { apiVersion, kind, namespace, name }
 }
 
-export interface CleanerOverrides {
+export function refToCleaner(namespace: string, name: string): ObjectRef {
+  return refTo(namespace, name, 'Cleaner', 'cleaner.vtex.dev/v1alpha')
+}
+
+interface CleanerOverrides {
   /** Names of ConfigMaps to delete. */
   readonly deletes?: readonly string[]
   readonly spec?: Readonly<Record<string, unknown>>

@@ -20,6 +20,7 @@ import { createLogger } from '../../src/runtime/observability/log.ts'
 import { systemClock } from '../../src/runtime/time/clock.ts'
 import { startAs, targets } from '../kubernetes/account.ts'
 import { run, whenEstablished } from '../kubernetes/kubectl.ts'
+import { creatorPolicy } from '../../src/tenancy/creator-proof.ts'
 import { tenantManifests, type UserName } from './users.ts'
 
 /** A cluster of several tenants with Sojourn's controllers running in it. Namespaces a and b are there. */
@@ -36,6 +37,8 @@ export interface TenantWorld extends AsyncDisposable {
   gone(ref: ObjectRef): Promise<void>
   /** Resolves with the Ready condition of an object once its reason is one of these. */
   ready(ref: ObjectRef, ...reasons: readonly string[]): Promise<Condition>
+  /** Resolves when RBAC allows a user this, or no longer does. */
+  may(user: string, resourceAttributes: Readonly<Record<string, string>>, isSo: boolean): Promise<void>
   /** Everything that the controllers have logged so far (embedded world only; otherwise empty). */
   readonly logged: () => string
   /** A kubeconfig file of the administrator, for real clients. */
@@ -53,6 +56,8 @@ interface WorldKind {
   readonly name: 'embedded' | 'kube-apiserver'
   /** Why it cannot be started here. */
   readonly missing: string | undefined
+  /** Whether its admission records who wrote a spec. */
+  readonly recordsCreators: boolean
   readonly start: (options?: TenantWorldOptions) => Promise<TenantWorld>
 }
 
@@ -64,9 +69,20 @@ if (missing) console.warn(`SKIPPED: attacks on a real kube-apiserver: ${missing}
  * SOJOURN_TENANT_WORLD=embedded leaves it out too, for a quick round.
  */
 export const worlds: readonly WorldKind[] = [
-  { name: 'embedded' as const, missing: undefined, start: startEmbedded },
-  { name: 'kube-apiserver' as const, missing, start: startKubernetes },
+  { name: 'embedded' as const, missing: undefined, recordsCreators: true, start: startEmbedded },
+  { name: 'kube-apiserver' as const, missing, recordsCreators: hasCreatorPolicy(), start: startKubernetes },
 ].filter((kind) => kind.missing === undefined && (process.env['SOJOURN_TENANT_WORLD'] ?? kind.name) === kind.name)
+
+/** Whether the installed manifests keep creators' records. */
+function hasCreatorPolicy(): boolean {
+  return manifests().some(
+    ({ kind, metadata }) => kind === 'ValidatingAdmissionPolicy' && metadata.name === creatorPolicy,
+  )
+}
+
+function manifests(): readonly KubeObject[] {
+  return installManifests({ roles: clusterRoles, image: 'sojourn:1', replicas: 1, dryRun: false })
+}
 
 /** `sojourn up`, as its user starts it. */
 async function startEmbedded({ roles = ['cleaner'], flags = {} }: TenantWorldOptions = {}): Promise<TenantWorld> {
@@ -91,10 +107,9 @@ async function startKubernetes({ roles = ['cleaner'], flags = {} }: TenantWorldO
   const controllers = ['clusterrole-aggregation-controller', 'serviceaccount-controller', 'namespace-controller']
   const cluster = await startReferenceCluster({ durable: false, controllerManager: { controllers } })
   opened.defer(() => cluster.stop())
-  const manifests = installManifests({ roles: clusterRoles, image: 'sojourn:1', replicas: 1, dryRun: false })
   // There is no Pod that could answer webhooks here.
   const items = [
-    ...manifests.filter(({ kind }) => kind !== 'Deployment' && !kind.endsWith('WebhookConfiguration')),
+    ...manifests().filter(({ kind }) => kind !== 'Deployment' && !kind.endsWith('WebhookConfiguration')),
     targets(['*', '*', '*']),
   ]
   const apply = (list: readonly KubeObject[]) =>
@@ -161,6 +176,10 @@ async function buildWorld({ kubeconfig, lines, opened, prepare }: Parts): Promis
         const ready = findCondition(conditions, 'Ready')
         return ready && reasons.includes(ready.reason) ? ready : undefined
       }),
+    may: async (user, resourceAttributes, isSo) =>
+      void (await until(async () =>
+        (await isAllowed(administrator, { user, resourceAttributes })) === isSo ? true : undefined,
+      )),
     [Symbol.asyncDispose]: () => stack.disposeAsync(),
   }
 }

@@ -21,13 +21,15 @@ export interface Started {
 
 /** How each role is started. Its code is loaded only then. `api` and `workloads` belong to the embedded server alone. */
 export const systems: Readonly<Partial<Record<Role, StartSystem>>> = {
-  async cleaner({ client, informers, door, events, ports, networks, external, lifecycle }) {
+  async cleaner({ client, informers, door, events, actAs, ports, networks, external, lifecycle }) {
     const { cleaner } = await import('../../apis/cleaner.ts')
     const { conditionalTtl } = await import('../../apis/conditional-ttl.ts')
     const { cleanerController } = await import('../../systems/cleaner/controller.ts')
     const { http } = networks.tenants
     for (const { type } of [cleaner, conditionalTtl])
-      lifecycle.run(cleanerController({ client, informers, door, events, ports, type, http, ...external.cleaner }))
+      lifecycle.run(
+        cleanerController({ client, informers, door, events, actAs, ports, type, http, ...external.cleaner }),
+      )
   },
 
   async promoter({ config, client, informers, clusters, networks, actAs, events, ports, external, routes, lifecycle }) {

@@ -2,13 +2,16 @@ import { kubeSubject } from '../../departures/subjects/subject.ts'
 import { refOf, type StoredObject } from '../../kube/object.ts'
 import { formatTime, parseTime } from '../../kube/time.ts'
 import { settled, wakeAt, type Outcome } from '../../runtime/controller/outcome.ts'
-import type { Decision, Observed } from './decision/decide.ts'
+import type { Refusal } from '../../tenancy/act-as.ts'
+import { decideRefused, type Decision, type Observed } from './decision/decide.ts'
 import type { CleanerStatus, Model } from './decision/model.ts'
 import { fits, recordDecision, type RecordedDecision } from './decision/recorded-decision.ts'
+import { recordedObjects, refusalOfAll } from './delete-targets.ts'
 import { neededFinalizers, setFinalizers } from './finalizers.ts'
 import { reportHeld } from './held.ts'
-import { writeStatus, type CleanerPorts } from './ports.ts'
+import { actorOf, writeStatus, type CleanerPorts } from './ports.ts'
 import { evaluatedTargets, statusFor } from './status.ts'
+import { prepareReleases } from './uninstall-releases.ts'
 
 /** Writes what was decided into the status and says when to reconcile again. */
 export async function report(ports: CleanerPorts, observed: Observed, decision: Decision): Promise<Outcome> {
@@ -32,8 +35,10 @@ export async function commit(
   const { self, resolutions } = observed
   const { model } = decision
   const now = ports.clock.now()
-  const recorded = recordDecision(self, { model, resolutions, now })
-  if (!fits(recorded)) return report(ports, observed, tooLarge)
+  const wanted = recordDecision(self, { model, resolutions, now })
+  if (!fits(wanted)) return report(ports, observed, tooLarge)
+  const recorded = await prepare(ports, self, wanted)
+  if ('reason' in recorded) return report(ports, observed, decideRefused(recorded, now))
   const request = selfRequest(ports, self, model)
   // The cached object is enough to ask; `deleteSelf` reads it again.
   const subject = { ...request.subject, read: () => Promise.resolve(self) }
@@ -48,6 +53,17 @@ export async function commit(
   }
   const written = await writeStatus(ports, self, status)
   return written ? deleteSelf(ports, written, model) : settled
+}
+
+/** The decision as it is carried out; a refusal when the identity behind the Cleaner may delete no target, or not every release. */
+async function prepare(
+  ports: CleanerPorts,
+  self: StoredObject,
+  wanted: RecordedDecision,
+): Promise<RecordedDecision | Refusal> {
+  const { namespaced, ownNamespace } = recordedObjects(wanted)
+  const refusal = await refusalOfAll(ports, actorOf(ports, self), [...namespaced, ...ownNamespace])
+  return refusal ?? prepareReleases(ports, { self, decision: wanted })
 }
 
 const tooLarge: Decision = {

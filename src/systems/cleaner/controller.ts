@@ -10,6 +10,7 @@ import type { Informer } from '../../runtime/cache/informer.ts'
 import type { Informers } from '../../runtime/cache/informers.ts'
 import type { Http } from '../../runtime/http/http.ts'
 import { settled, type Outcome } from '../../runtime/controller/outcome.ts'
+import type { ActsFor } from '../../tenancy/act-as.ts'
 import { commit, deleteSelf, report } from './act.ts'
 import { sendEvent } from './cloud-event.ts'
 import { decide, type Decision, type Observed } from './decision/decide.ts'
@@ -18,7 +19,7 @@ import { isCommitted } from './decision/recorded-decision.ts'
 import { Finalizers } from './finalizers.ts'
 import { isHeld } from './held.ts'
 import { observeCached, observeLive } from './observe.ts'
-import type { CleanerPorts } from './ports.ts'
+import { actorOf, type CleanerPorts } from './ports.ts'
 import { TargetWatches } from './target-watches.ts'
 
 export interface CleanerOptions {
@@ -26,6 +27,8 @@ export interface CleanerOptions {
   readonly informers: Informers
   readonly door: Door
   readonly events: EventRecorder
+  /** How it acts for the Cleaners' authors. */
+  readonly actAs: ActsFor
   readonly ports: ControllerPorts
   /** Cleaner or ConditionalTTL: one controller each, the same in all but the type. */
   readonly type: ResourceType
@@ -51,7 +54,7 @@ class CleanerReconciler {
   /** Cleaners with a target whose kind the cluster does not serve; reconciled when a CustomResourceDefinition changes. */
   readonly #awaitingKind = new Map<string, Key>()
 
-  constructor({ client, informers, door, events, ports, type, http, send, concurrency = 8 }: CleanerOptions) {
+  constructor({ client, informers, door, events, actAs, ports, type, http, send, concurrency = 8 }: CleanerOptions) {
     this.controller = new Controller({
       name: `cleaner-${type.kind.toLowerCase()}`,
       reconcile: (key) => this.#reconcile(key),
@@ -62,6 +65,7 @@ class CleanerReconciler {
       client,
       door,
       events,
+      actAs,
       type,
       clock: ports.clock,
       enqueue: (self) => this.#enqueue(self),
@@ -85,12 +89,13 @@ class CleanerReconciler {
     const reading = readModel(self)
     if (isCommitted(self) && 'model' in reading) return deleteSelf(this.#ports, self, reading.model)
     const { client, clock } = this.#ports
-    const cached = await observeCached({ client, clock, watches: this.#watches }, { self, reading })
+    const actor = actorOf(this.#ports, self)
+    const cached = await observeCached({ client, clock, watches: this.#watches }, { self, reading, actor })
     // A cache that is still being filled proves nothing; it enqueues the Cleaner once it is synced.
     if (!cached) return settled
     const decision = decide(cached, clock.now())
     if (decision.do !== 'delete') return this.#report(key, cached, decision)
-    const live = await observeLive(client, { self, reading })
+    const live = await observeLive(client, { self, reading, actor })
     const confirmed = decide(live, clock.now())
     return confirmed.do === 'delete' ? commit(this.#ports, live, confirmed) : this.#report(key, live, confirmed)
   }

@@ -3,9 +3,12 @@ import { kubeSubject } from '../../departures/subjects/subject.ts'
 import { describeRef, placeOf, refOf, type ObjectRef, type StoredObject } from '../../kube/object.ts'
 import { parseTime } from '../../kube/time.ts'
 import { wakeAt, type Outcome } from '../../runtime/controller/outcome.ts'
+import type { Actor, Refusal } from '../../tenancy/act-as.ts'
+import { accessTo } from '../../tenancy/confinement.ts'
+import { refusalRetryMs } from './decision/decide.ts'
 import type { Committed, RecordedDecision } from './decision/recorded-decision.ts'
 import { retryAt } from './held.ts'
-import type { CleanerPorts } from './ports.ts'
+import { actorOf, type CleanerPorts } from './ports.ts'
 
 /** One object the decision names: this uid and no other. */
 interface RecordedObject {
@@ -18,6 +21,8 @@ interface RecordedObject {
 export interface Pending {
   readonly retry: Outcome
   readonly held: readonly string[]
+  /** Why the identity behind the Cleaner may not delete one of them. */
+  readonly refusal?: Refusal
 }
 
 /** The objects the decision names. The Cleaner's own namespace is kept apart: its deletion takes the rest with it. */
@@ -44,10 +49,11 @@ export async function deleteTargets(
 ): Promise<Pending | undefined> {
   let pending: Pending | undefined
   const failures: unknown[] = []
+  const actor = actorOf(ports, self)
   for (const object of objects) {
     try {
-      const next = await deleteTarget(ports, self, object)
-      if (next) pending = { retry: next.retry, held: [...(pending?.held ?? []), ...next.held] }
+      const next = await deleteTarget(ports, { self, actor }, object)
+      if (next) pending = { ...pending, ...next, held: [...(pending?.held ?? []), ...next.held] }
     } catch (error) {
       failures.push(error)
       const message = `could not delete ${describeRef(object.ref)}: ${(error as Error).message}`
@@ -86,9 +92,27 @@ export async function awaitDeletion(
 
 const pollMs = 2000
 
+/** The refusal when the identity may delete none of these objects: then there is nothing to begin. One that it may is enough. */
+export async function refusalOfAll(
+  { client }: CleanerPorts,
+  actor: Actor,
+  objects: readonly RecordedObject[],
+): Promise<Refusal | undefined> {
+  let first: Refusal | undefined
+  for (const { ref } of objects.slice(0, maxAsked)) {
+    const type = await client.discovery.typeOf(ref)
+    const refusal = type && (await actor.refusalOf(accessTo('delete', type, ref)))
+    if (!refusal) return undefined
+    first ??= refusal
+  }
+  return first
+}
+
+const maxAsked = 100
+
 async function deleteTarget(
   ports: CleanerPorts,
-  self: StoredObject,
+  { self, actor }: { readonly self: StoredObject; readonly actor: Actor },
   target: RecordedObject,
 ): Promise<Pending | undefined> {
   const { client, door, clock } = ports
@@ -101,9 +125,12 @@ async function deleteTarget(
   const isSame = object?.metadata.uid === uid
   // Deleted already, by us or by others: it is neither deleted nor reported twice.
   if (!object || (isSame && object.metadata.deletionTimestamp)) return undefined
+  const refusal = await actor.refusalOf(accessTo('delete', type, ref))
+  if (refusal) return { retry: wakeAt(clock.now() + refusalRetryMs), held: [], refusal }
+  const asActor = kubeSubject(actor.client, type, ref)
   const answer = await door.depart({
     // The Door judges the object just read; its delete carries that resourceVersion, so a later change makes it `stale`.
-    subject: { ...subject, read: () => Promise.resolve(object) },
+    subject: { ...subject, read: () => Promise.resolve(object), remove: (options) => asActor.remove(options) },
     uid,
     because: 'target',
     by: { system: 'cleaner', object: refOf(self) },

@@ -4,7 +4,7 @@ import { settled, type Outcome } from '../../runtime/controller/outcome.ts'
 import type { CleanerStatus } from './decision/model.ts'
 import type { Committed, RecordedDecision } from './decision/recorded-decision.ts'
 import { awaitDeletion, deleteTargets, recordedObjects, type Pending } from './delete-targets.ts'
-import { writeHeld } from './held.ts'
+import { writeHeld, writeRefused } from './held.ts'
 import type { CleanerPorts } from './ports.ts'
 import { SinkDeliveries } from './sink-deliveries.ts'
 import { uninstallReleases } from './uninstall-releases.ts'
@@ -38,7 +38,8 @@ export class Finalizers {
       return settled
     }
     const pending = await this.#perform(stage, { self, decision })
-    if (pending && pending.held.length > 0) await writeHeld(this.#ports, self, { why: pending.held.join('; ') })
+    if (pending?.refusal) await writeRefused(this.#ports, self, pending.refusal)
+    else if (pending && pending.held.length > 0) await writeHeld(this.#ports, self, { why: pending.held.join('; ') })
     if (pending) return pending.retry
     await this.#remove(self, [stage, ...idleAfter(stage, decision)])
     return settled
@@ -54,7 +55,7 @@ export class Finalizers {
           awaitDeletion(this.#ports, committed, objects.namespaced)
         )
       case 'release':
-        return unheld(await uninstallReleases(this.#ports, committed))
+        return uninstallReleases(this.#ports, committed)
       case 'cloud-event':
         // The Cleaner's own namespace, if it is a target, comes last: deleting it deletes everything else.
         return unheld(this.#deliveries.deliver(committed)) ?? deleteTargets(this.#ports, self, objects.ownNamespace)

@@ -3,6 +3,7 @@ import { findCondition, type Condition } from '../../kube/conditions.ts'
 import type { StoredObject } from '../../kube/object.ts'
 import { formatTime } from '../../kube/time.ts'
 import { wakeAt, type Outcome } from '../../runtime/controller/outcome.ts'
+import type { Refusal } from '../../tenancy/act-as.ts'
 import type { CleanerStatus } from './decision/model.ts'
 import { writeStatus, type CleanerPorts } from './ports.ts'
 import { readyCondition } from './status.ts'
@@ -32,6 +33,17 @@ export async function writeHeld(
   const next = until === undefined ? {} : { nextScheduledEvaluation: formatTime(until) }
   const claim = { status: 'True', reason: 'Held', message: `all conditions are true, but ${why}` } as const
   await writeStatus(ports, self, { ...status, ...next, conditions: readyCondition(self, claim, ports.clock.now()) })
+}
+
+/** Sets Ready to False: the identity behind the Cleaner may not do something that is left to do. */
+export async function writeRefused(
+  ports: CleanerPorts,
+  self: StoredObject,
+  { reason, message }: Refusal,
+): Promise<void> {
+  const { nextScheduledEvaluation: _, ...status } = (self.status ?? {}) as CleanerStatus
+  const claim = { status: 'False', reason, message } as const
+  await writeStatus(ports, self, { ...status, conditions: readyCondition(self, claim, ports.clock.now()) })
 }
 
 /** When to ask the Door again. Its change notification comes earlier for Cleaners whose Ready reason is `Held`. */

@@ -5,9 +5,11 @@ import { formatSelector, matches } from '../../kube/selector.ts'
 import { isStatusError } from '../../kube/status-error.ts'
 import type { Informer } from '../../runtime/cache/informer.ts'
 import type { Clock } from '../../runtime/time/clock.ts'
+import type { Actor } from '../../tenancy/act-as.ts'
+import { accessTo } from '../../tenancy/confinement.ts'
 import { expiryOf, type Observed, type Resolution } from './decision/decide.ts'
 import type { Target } from './decision/model.ts'
-import { isAnyInstalled } from './helm/uninstall.ts'
+import { isAnyInstalled } from './helm/release-holders.ts'
 import type { TargetWatches } from './target-watches.ts'
 
 export interface CachePorts {
@@ -16,10 +18,13 @@ export interface CachePorts {
   readonly watches: TargetWatches
 }
 
-type Subject = Pick<Observed, 'self' | 'reading'>
+interface Subject extends Pick<Observed, 'self' | 'reading'> {
+  /** Who reads for the Cleaner. */
+  readonly actor: Actor
+}
 
 /** Why a target cannot be read at all. */
-type Unreadable = Extract<Resolution, { found: 'no-such-kind' | 'not-allowed' | 'unknown' }>
+type Unreadable = Extract<Resolution, { found: 'no-such-kind' | 'not-allowed' | 'unknown' | 'refused' }>
 
 /** Where a target is served. */
 interface Location {
@@ -38,9 +43,9 @@ interface Located {
  */
 export async function observeCached(
   { client, clock, watches }: CachePorts,
-  { self, reading }: Subject,
+  { self, reading, actor }: Subject,
 ): Promise<Observed | undefined> {
-  const located = await locateAll(client, self, evaluatedNow({ self, reading }, clock.now()))
+  const located = await locateAll(client, { self, actor }, evaluatedNow({ self, reading }, clock.now()))
   watches.set(
     keyOf(self, client.cluster),
     located.flatMap(({ target: { select }, at }) => ('type' in at ? [{ ...at, select }] : [])),
@@ -55,23 +60,23 @@ export async function observeCached(
 }
 
 /** Resolves every target from the API server, past all caches: what is about to be deleted must be seen as it is now. */
-export async function observeLive(client: Client, { self, reading }: Subject): Promise<Observed> {
+export async function observeLive(client: Client, { self, reading, actor }: Subject): Promise<Observed> {
   const resolutions = new Map<string, Resolution>()
   if ('problems' in reading) return { self, reading, resolutions }
   const { targets, releases } = reading.model
   const inUse = targets.filter((target) => target.evaluate || target.delete)
-  for (const { target, at } of await locateAll(client, self, inUse))
+  for (const { target, at } of await locateAll(client, { self, actor }, inUse))
     resolutions.set(target.name, 'type' in at ? await resolveLive(client, target, at) : at)
   // Only a missing target of this kind makes the decision depend on the releases.
   const dependsOnReleases = targets.some(
     ({ name, onMissing }) => onMissing === 'WaitForAny' && resolutions.get(name)?.found === 'missing',
   )
   const { namespace = '' } = self.metadata
-  const isReleaseInstalled = dependsOnReleases && (await isAnyInstalled(client, namespace, releases))
+  const isReleaseInstalled = dependsOnReleases && (await isAnyInstalled({ client, actor, namespace }, releases))
   return { self, reading, resolutions, isReleaseInstalled }
 }
 
-function evaluatedNow({ self, reading }: Subject, now: number): readonly Target[] {
+function evaluatedNow({ self, reading }: Omit<Subject, 'actor'>, now: number): readonly Target[] {
   if ('problems' in reading || reading.model.suspend) return []
   const { model } = reading
   return now < (expiryOf(self, model) ?? Infinity) ? [] : model.targets.filter(({ evaluate }) => evaluate)
@@ -79,12 +84,27 @@ function evaluatedNow({ self, reading }: Subject, now: number): readonly Target[
 
 async function locateAll(
   client: Client,
-  { metadata: { namespace = '' } }: StoredObject,
+  { self, actor }: Pick<Subject, 'self' | 'actor'>,
   targets: readonly Target[],
 ): Promise<readonly Located[]> {
+  const { namespace = '' } = self.metadata
   const located: Located[] = []
-  for (const target of targets) located.push({ target, at: await locate(client, target, namespace) })
+  for (const target of targets) {
+    const at = await locate(client, target, namespace)
+    located.push({ target, at: 'type' in at ? await readable(actor, target, at) : at })
+  }
   return located
+}
+
+/** The location, if the identity behind the Cleaner may read there. */
+async function readable(actor: Actor, { select }: Target, at: Location): Promise<Located['at']> {
+  const { type, namespace } = at
+  const access =
+    select.by === 'name'
+      ? accessTo('get', type, { namespace, name: select.name })
+      : accessTo('list', type, { namespace })
+  const refusal = await actor.refusalOf(access)
+  return refusal ? { found: 'refused', refusal } : at
 }
 
 /** Finds the type of a target. A Cleaner may not reach beyond its namespace, except to name that namespace itself. */

@@ -5,6 +5,7 @@ import { deepEqual } from '../../kube/patches/patch.ts'
 import type { EventRecorder } from '../../runtime/observability/event-recorder.ts'
 import type { Clock } from '../../runtime/time/clock.ts'
 import type { deletedEvent } from './cloud-event.ts'
+import type { Actor, ActsFor } from '../../tenancy/act-as.ts'
 import type { CleanerStatus } from './decision/model.ts'
 
 /** What the steps of a reconcile need from outside. */
@@ -13,6 +14,8 @@ export interface CleanerPorts {
   readonly door: Door
   readonly clock: Clock
   readonly events: EventRecorder
+  /** How it acts for the Cleaners' authors. */
+  readonly actAs: ActsFor
   /** Cleaner or ConditionalTTL: the kind that is reconciled. */
   readonly type: ResourceType
   /** Reconciles a Cleaner again soon. */
@@ -21,6 +24,11 @@ export interface CleanerPorts {
   readonly expect: (written: StoredObject) => void
   /** Posts a CloudEvent to a sink. */
   readonly send: (sink: string, event: ReturnType<typeof deletedEvent>) => Promise<void>
+}
+
+/** Who reads and deletes for a Cleaner. Its own Namespace is the one object outside that a Cleaner may name. */
+export function actorOf({ actAs }: Pick<CleanerPorts, 'actAs'>, self: StoredObject): Actor {
+  return actAs.for(self, { ownNamespace: true })
 }
 
 /** Writes the status if it differs from the stored one; undefined when it does not. */

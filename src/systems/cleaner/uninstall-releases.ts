@@ -1,28 +1,31 @@
-import { refOf } from '../../kube/object.ts'
-import { wakeAt, type Outcome } from '../../runtime/controller/outcome.ts'
-import { releaseIn, type Committed } from './decision/recorded-decision.ts'
-import { RecordsUnavailable, uninstall } from './helm/uninstall.ts'
-import type { CleanerPorts } from './ports.ts'
+import { refOf, type StoredObject } from '../../kube/object.ts'
+import { wakeAt } from '../../runtime/controller/outcome.ts'
+import type { Refusal } from '../../tenancy/act-as.ts'
+import { refusalRetryMs } from './decision/decide.ts'
+import { releaseIn, type Committed, type RecordedDecision } from './decision/recorded-decision.ts'
+import type { Pending } from './delete-targets.ts'
+import { RecordsUnavailable } from './helm/release-holders.ts'
+import { preflight } from './helm/release-rights.ts'
+import { uninstall } from './helm/uninstall.ts'
+import { actorOf, type CleanerPorts } from './ports.ts'
 
 /** Uninstalls the recorded releases one after the other. Returns when to look again while one of them is not finished. */
 export async function uninstallReleases(
-  { client, door, clock, events }: CleanerPorts,
+  ports: CleanerPorts,
   { self, decision }: Committed,
-): Promise<Outcome | undefined> {
-  const { namespace = '' } = self.metadata
-  const by = refOf(self)
+): Promise<Pending | undefined> {
+  const { clock, events } = ports
   const note = (type: 'Normal' | 'Warning', reason: string, message: string) =>
     events.record(self, { type, reason, message })
   for (const recorded of decision.releases ?? []) {
     const release = releaseIn(recorded)
-    const answer = await uninstall({ client, door, clock, by, namespace, release }).catch((error: Error) => {
-      const reason = error instanceof RecordsUnavailable ? 'HelmSetupFailed' : 'HelmUninstallFailed'
-      note('Warning', reason, `release ${release.name}: ${error.message}`)
-      throw error
-    })
+    const request = { ...requestFor(ports, self), release, digest: recorded.digest }
+    const answer = await uninstall(request).catch(noteFailure(ports, self, release.name))
     switch (answer.result) {
       case 'waiting':
-        return wakeAt(answer.until ?? clock.now() + 60_000)
+        return { retry: wakeAt(answer.until ?? clock.now() + 60_000), held: [] }
+      case 'refused':
+        return { retry: wakeAt(clock.now() + refusalRetryMs), held: [], refusal: answer.refusal }
       case 'absent':
         continue
       case 'unreadable':
@@ -34,4 +37,37 @@ export async function uninstallReleases(
     }
   }
   return undefined
+}
+
+/** The decision with each release bound to the record that it has now; or why the identity behind the Cleaner may not uninstall one. */
+export async function prepareReleases(
+  ports: CleanerPorts,
+  { self, decision }: Committed,
+): Promise<RecordedDecision | Refusal> {
+  if (!decision.releases) return decision
+  const releases: typeof decision.releases = []
+  for (const recorded of decision.releases) {
+    const request = { ...requestFor(ports, self), release: releaseIn(recorded) }
+    const ready = await preflight(request).catch(noteFailure(ports, self, recorded.name))
+    if ('refusal' in ready) return ready.refusal
+    releases.push({ ...recorded, digest: ready.digest })
+  }
+  return { ...decision, releases }
+}
+
+/** Records an Event about a release that could not be read or uninstalled, and throws on. */
+function noteFailure({ events }: CleanerPorts, self: StoredObject, release: string) {
+  return (error: Error): never => {
+    const reason = error instanceof RecordsUnavailable ? 'HelmSetupFailed' : 'HelmUninstallFailed'
+    events.record(self, { type: 'Warning', reason, message: `release ${release}: ${error.message}` })
+    throw error
+  }
+}
+
+function requestFor(ports: CleanerPorts, self: StoredObject) {
+  const { client, door, clock, actAs } = ports
+  const actor = actorOf(ports, self)
+  const actorElsewhere = actAs.for(self, { deletesElsewhere: true })
+  const { namespace = '' } = self.metadata
+  return { client, actor, actorElsewhere, door, clock, by: refOf(self), namespace }
 }

@@ -1,5 +1,6 @@
 import { apiVersionOf, type KubeObject, type ResourceType, type StoredObject } from '../../../kube/object.ts'
 import { formatTime, parseTime } from '../../../kube/time.ts'
+import type { Refusal } from '../../../tenancy/act-as.ts'
 import { evaluate, type NextEvaluation, type Variables } from './conditions.ts'
 import type { Model, Problem, Reading, Target } from './model.ts'
 
@@ -11,6 +12,11 @@ export type Resolution =
   | { readonly found: 'no-such-kind' }
   | { readonly found: 'not-allowed'; readonly message: string }
   | { readonly found: 'unknown'; readonly message: string }
+  /** The identity behind the Cleaner may not read it. */
+  | { readonly found: 'refused'; readonly refusal: Refusal }
+
+/** A resolution that no missing right stands in the way of. */
+type Readable = Exclude<Resolution, { found: 'refused' }>
 
 /** Everything a decision depends on, except the time. */
 export interface Observed {
@@ -32,6 +38,11 @@ export const reasons = {
   'kind-not-found': 'KindNotFound',
   'target-forbidden': 'TargetForbidden',
   'too-many-targets': 'TooManyTargets',
+  confined: 'Confined',
+  'creator-forbidden': 'CreatorForbidden',
+  'creator-unknown': 'CreatorUnknown',
+  'service-account-required': 'ServiceAccountRequired',
+  'service-account-not-found': 'ServiceAccountNotFound',
   'condition-error': 'ConditionEvaluationError',
   'condition-not-boolean': 'ConditionResultNotBoolean',
   'waiting-for-conditions': 'WaitingForConditions',
@@ -60,6 +71,22 @@ export type Decision =
       /** What to carry out: the spec, without releases when nothing but the Cleaner is left to delete. */
       readonly model: Model
     }
+
+/** A right can be granted at any time, which no watch reports. */
+export const refusalRetryMs = 60_000
+
+const becauseOf: Readonly<Record<Refusal['reason'], Because>> = {
+  Confined: 'confined',
+  CreatorForbidden: 'creator-forbidden',
+  CreatorUnknown: 'creator-unknown',
+  ServiceAccountRequired: 'service-account-required',
+  ServiceAccountNotFound: 'service-account-not-found',
+}
+
+/** The decision when the identity behind the Cleaner may not do what it asks for. */
+export function decideRefused({ reason, message }: Refusal, now: number): Extract<Decision, { do: 'wait' }> {
+  return { do: 'wait', because: becauseOf[reason], message, until: now + refusalRetryMs }
+}
 
 /** Decides what a Cleaner does now. Whatever cannot be read or evaluated means: keep everything. */
 export function decide(observed: Observed, now: number): Decision {
@@ -120,6 +147,7 @@ function decideUnresolved(
 ): Decision | undefined {
   for (const target of model.targets) {
     const resolution = resolutions.get(target.name)
+    if (resolution?.found === 'refused') return decideRefused(resolution.refusal, now)
     const decision = target.evaluate
       ? decideUnevaluable(model, target, resolution ?? notResolved)
       : resolution && decideUndeletable(target, resolution)
@@ -151,10 +179,10 @@ function isNothingLeft({ targets, releases }: Model, resolutions: ReadonlyMap<st
   )
 }
 
-const notResolved: Resolution = { found: 'unknown', message: 'it has not been looked up yet' }
+const notResolved: Readable = { found: 'unknown', message: 'it has not been looked up yet' }
 
 /** A target that is only deleted may be missing, or its kind may be; but it must be possible to look. */
-function decideUndeletable(target: Target, resolution: Resolution): Decision | undefined {
+function decideUndeletable(target: Target, resolution: Readable): Decision | undefined {
   if (resolution.found === 'unknown' || resolution.found === 'not-allowed') return waitFor(target, resolution)
   const count = resolution.found === 'list' ? resolution.objects.length : 0
   if (count <= maxTargets) return undefined
@@ -167,7 +195,7 @@ function decideUndeletable(target: Target, resolution: Resolution): Decision | u
 
 const maxTargets = 10_000
 
-function decideUnevaluable(model: Model, target: Target, resolution: Resolution): Decision | undefined {
+function decideUnevaluable(model: Model, target: Target, resolution: Readable): Decision | undefined {
   const { name, onMissing } = target
   switch (resolution.found) {
     case 'object':
@@ -189,7 +217,7 @@ function decideUnevaluable(model: Model, target: Target, resolution: Resolution)
 
 function waitFor(
   { name, kind, apiVersion }: Target,
-  resolution: Exclude<Resolution, { found: 'object' | 'list' }>,
+  resolution: Exclude<Readable, { found: 'object' | 'list' }>,
 ): Extract<Decision, { do: 'wait' }> {
   switch (resolution.found) {
     case 'missing':

@@ -10,11 +10,15 @@ import {
 import { ignoring } from '../../../kube/status-error.ts'
 import { parseTime } from '../../../kube/time.ts'
 import type { Clock } from '../../../runtime/time/clock.ts'
+import type { Actor } from '../../../tenancy/act-as.ts'
 import type { Release } from '../decision/model.ts'
+import { withNamespace } from './release-rights.ts'
 import type { Hook } from './uninstall-plan.ts'
 
 export interface HookContext {
   readonly client: Client
+  /** Who creates the hooks. */
+  readonly actor: Actor
   readonly clock: Clock
   readonly namespace: string
   /** Identifies this uninstall among earlier ones of the same release. */
@@ -28,6 +32,8 @@ export interface HookSupport {
   readonly warn: (message: string) => void
   readonly wait: (message: string, until: number) => void
   readonly depart: (type: ResourceType, object: StoredObject) => Promise<void>
+  /** Whether an object may belong to the release, by the rule for its objects. */
+  readonly owns: (object: StoredObject) => boolean
 }
 
 /** On a hook's object: the uninstall that created it, so that no retry and no other replica creates it again. */
@@ -60,10 +66,14 @@ export class Hooks {
   }
 
   async #isDone(hook: Hook): Promise<boolean> {
-    const { client, clock } = this.#context
+    const { actor, clock } = this.#context
     const { type, manifest, found } = await this.#find(hook.object)
     if (!type) {
       this.#support.warn(`hook ${manifest.kind} was skipped: the cluster does not serve this kind`)
+      return true
+    }
+    if (found && !this.#support.owns(found)) {
+      this.#support.warn(`hook ${describeRef(refOf(manifest))} was skipped: it belongs to another release`)
       return true
     }
     if (found && !this.#isOurs(found) && hook.deleteBefore) {
@@ -71,7 +81,7 @@ export class Hooks {
       this.#support.wait(`an earlier ${describeRef(refOf(manifest))} must be deleted first`, clock.now() + minPollMs)
       return false
     }
-    const object = found ?? (await client.create<StoredObject>(type, this.#withRun(manifest)))
+    const object = found ?? (await actor.client.create<StoredObject>(type, this.#withRun(manifest)))
     return this.#hasEnded(hook, { type, object: { ...manifest, ...object } })
   }
 
@@ -98,7 +108,7 @@ export class Hooks {
   async #reset({ deleteWhen }: Hook, type: ResourceType, object: StoredObject): Promise<void> {
     if (deleteWhen.includes('failed')) return this.#support.depart(type, object)
     const body = { metadata: { annotations: { [runAnnotation]: null } } }
-    await this.#context.client
+    await this.#context.actor.client
       .patch(type, placeOf(object.metadata), { type: 'merge', body })
       .catch(ignoring('NotFound'))
   }
@@ -120,12 +130,6 @@ export class Hooks {
     const annotations = { ...metadata.annotations, [runAnnotation]: this.#context.run }
     return { ...manifest, metadata: { ...metadata, annotations } }
   }
-}
-
-/** The manifest with its namespace filled in. */
-export function withNamespace(type: ResourceType, manifest: KubeObject, namespace: string): KubeObject {
-  if (!type.namespaced || manifest.metadata.namespace) return manifest
-  return { ...manifest, metadata: { ...manifest.metadata, namespace } }
 }
 
 /** How a Job or Pod ended; undefined while it is running. */

@@ -1,4 +1,3 @@
-import { configMaps, secrets } from '../../../kube/core-types.ts'
 import type { Client } from '../../../client/client.ts'
 import { sentenceOf } from '../../../departures/door/because.ts'
 import type { Door } from '../../../departures/door/door.ts'
@@ -14,19 +13,26 @@ import {
 } from '../../../kube/object.ts'
 import { ignoring } from '../../../kube/status-error.ts'
 import type { Clock } from '../../../runtime/time/clock.ts'
-import type { Release } from '../decision/model.ts'
-import { decodeRelease, encodeRelease, releaseLabels, revisionOf, type ReleaseRecord } from './release-record.ts'
-import { Hooks, withNamespace } from './hooks.ts'
+import type { Refusal } from '../../../tenancy/act-as.ts'
+import { encodeRelease, type ReleaseRecord } from './release-record.ts'
+import { digestOf, newestReadable, readHolders, refusalToRead, typeOfHolder } from './release-holders.ts'
+import {
+  belongsToRelease,
+  refusalOfPlan,
+  refusalToDelete,
+  withNamespace,
+  type ReleaseActors,
+} from './release-rights.ts'
+import { Hooks } from './hooks.ts'
 import { planUninstall } from './uninstall-plan.ts'
 
-export interface UninstallRequest {
-  readonly client: Client
+export interface UninstallRequest extends ReleaseActors {
   readonly door: Door
   readonly clock: Clock
   /** The Cleaner that asks for it. */
   readonly by: ObjectRef
-  readonly namespace: string
-  readonly release: Release
+  /** Of the record that was decided about; any other is kept. Unset in decisions of older versions. */
+  readonly digest?: string | undefined
 }
 
 /** The state of an uninstall. `waiting`: a hook is still running, or the Door holds an object; call again at `until`. */
@@ -34,27 +40,30 @@ export type UninstallResult =
   | { readonly result: 'uninstalled'; readonly warnings: readonly string[] }
   | { readonly result: 'absent' }
   | { readonly result: 'unreadable'; readonly message: string }
+  /** The identity behind the Cleaner may not do what is left to do. */
+  | { readonly result: 'refused'; readonly refusal: Refusal }
   | { readonly result: 'waiting'; readonly until?: number; readonly message: string }
-
-/** The release records cannot be listed. */
-export class RecordsUnavailable extends Error {
-  override readonly name = 'RecordsUnavailable'
-}
 
 /**
  * Uninstalls a release without the helm binary: hooks, objects, records, in Helm's order. It never blocks: call it again until it returns
  * another result than `waiting`. The status in the newest record tells how far it is, also after a crash; that record is deleted last.
  */
 export async function uninstall(request: UninstallRequest): Promise<UninstallResult> {
+  const unread = await refusalToRead(request)
+  if (unread) return { result: 'refused', refusal: unread }
   const holders = await readHolders(request)
   const newest = holders.at(-1)
   if (!newest) return { result: 'absent' }
-  const record = newestReadable(holders)
+  const record = newestReadable(holders, request)
   if (!record) return { result: 'unreadable', message: `no revision of release ${request.release.name} can be decoded` }
+  const { client, release, digest } = request
+  if (digest !== undefined && digest !== digestOf(record))
+    return { result: 'unreadable', message: `release ${release.name} has changed since the decision` }
 
-  const { client, release } = request
   const work = new Uninstall(request, { releaseName: record.name, run: newest.metadata.uid })
   const plan = planUninstall(record)
+  const refusal = await refusalOfPlan(request, { holders, plan })
+  if (refusal) return { result: 'refused', refusal }
   const [before, after] = release.disableHooks ? [[], []] : [plan.before, plan.after]
   const { status } = record.info
   if (status !== 'uninstalled') {
@@ -74,47 +83,6 @@ export async function uninstall(request: UninstallRequest): Promise<UninstallRes
   return work.waiting ?? { result: 'uninstalled', warnings: work.warnings }
 }
 
-/** Whether any of these releases has a record. A list that fails counts as a record: unknown means installed. */
-export async function isAnyInstalled(
-  client: Client,
-  namespace: string,
-  releases: readonly Release[],
-): Promise<boolean> {
-  const found = await Promise.all(
-    releases.map((release) => readHolders({ client, namespace, release }).catch(() => undefined)),
-  )
-  return found.some((holders) => holders?.length !== 0)
-}
-
-/** All revisions of a release, oldest first. */
-async function readHolders({
-  client,
-  namespace,
-  release,
-}: Pick<UninstallRequest, 'client' | 'namespace' | 'release'>): Promise<readonly StoredObject[]> {
-  const kind = holderKind(release)
-  const holders: StoredObject[] = []
-  try {
-    const options = { namespace, labelSelector: releaseLabels(release.name) }
-    for await (const page of client.listAll(holderTypes[release.driver], options))
-      for (const item of page.items) holders.push({ ...item, apiVersion: 'v1', kind })
-  } catch (error) {
-    throw new RecordsUnavailable((error as Error).message, { cause: error })
-  }
-  return holders.toSorted((left, right) => revisionOf(left) - revisionOf(right))
-}
-
-function newestReadable(holders: readonly StoredObject[]): ReleaseRecord | undefined {
-  for (const holder of holders.toReversed()) {
-    try {
-      return decodeRelease(holder)
-    } catch {
-      // Fall back to the next older revision.
-    }
-  }
-  return undefined
-}
-
 /** Stores the status in the record, so that a retry does not run finished hooks again. */
 async function setStatus(
   client: Client,
@@ -126,11 +94,13 @@ async function setStatus(
   await client.patch(typeOfHolder(holder), { namespace, name }, { type: 'merge', body })
 }
 
+type Unfinished = Extract<UninstallResult, { result: 'waiting' | 'refused' }>
+
 class Uninstall {
   /** Objects that were kept or skipped, and why. */
   readonly warnings: string[] = []
   readonly hooks: Hooks
-  #waiting: Extract<UninstallResult, { result: 'waiting' }> | undefined
+  #waiting: Unfinished | undefined
   readonly #request: UninstallRequest
 
   constructor(request: UninstallRequest, of: { readonly releaseName: string; readonly run: string }) {
@@ -141,12 +111,13 @@ class Uninstall {
         warn: (message) => void this.warnings.push(message),
         wait: (message, until) => this.#wait(message, until),
         depart: (type, object) => this.#depart(type, object, 'helm-hook'),
+        owns: (object) => belongsToRelease(object, request),
       },
     )
   }
 
   /** The first reason to wait, if there is one. */
-  get waiting(): Extract<UninstallResult, { result: 'waiting' }> | undefined {
+  get waiting(): Unfinished | undefined {
     return this.#waiting
   }
 
@@ -154,7 +125,7 @@ class Uninstall {
   async deleteResource(manifest: KubeObject): Promise<void> {
     const found = await this.#find(manifest)
     if (!found) return
-    if (!this.#isOurs(found.object)) {
+    if (!belongsToRelease(found.object, this.#request)) {
       this.warnings.push(`${describeRef(refOf(found.object))} was kept: it belongs to another release`)
       return
     }
@@ -179,8 +150,14 @@ class Uninstall {
     })
     // Already being deleted.
     if (object.metadata.deletionTimestamp) return
+    const refusal = await refusalToDelete(this.#request, type, object)
+    if (refusal) {
+      this.#waiting ??= { result: 'refused', refusal }
+      return
+    }
+    const asActor = kubeSubject(this.#request.actor.client, type, ref)
     const answer = await door.depart({
-      subject: kubeSubject(client, type, ref),
+      subject: { ...kubeSubject(client, type, ref), remove: (options) => asActor.remove(options) },
       uid: object.metadata.uid,
       because,
       by: { system: 'cleaner', object: by },
@@ -205,29 +182,4 @@ class Uninstall {
       .catch(ignoring('NotFound'))
     return object ? { type, object } : undefined
   }
-
-  /**
-   * Any tenant of the namespace can write a release record. So outside the namespace an object is deleted only if its own annotations
-   * name this release, and inside it only if they name no other release.
-   */
-  #isOurs({ metadata }: StoredObject): boolean {
-    const { namespace, release } = this.#request
-    const name = metadata.annotations?.['meta.helm.sh/release-name']
-    const releaseNamespace = metadata.annotations?.['meta.helm.sh/release-namespace']
-    const namesRelease = name === release.name && releaseNamespace === namespace
-    return metadata.namespace === namespace ? namesRelease || name === undefined : namesRelease
-  }
-}
-
-const holderTypes: Readonly<Record<Release['driver'], ResourceType>> = {
-  secret: secrets,
-  configmap: configMaps,
-}
-
-function holderKind({ driver }: Release): string {
-  return holderTypes[driver].kind
-}
-
-function typeOfHolder({ kind }: KubeObject): ResourceType {
-  return kind === 'Secret' ? holderTypes.secret : holderTypes.configmap
 }
