@@ -8,13 +8,14 @@ import type { User } from '../apiserver/objects/contract/request.ts'
 import type { KubeObject } from '../kube/object.ts'
 import { deepEqual } from '../kube/patches/patch.ts'
 import { StatusError } from '../kube/status-error.ts'
+import { accountOf } from '../tenancy/act-as.ts'
 import type { Access } from '../tenancy/confinement.ts'
 import {
   creatorAnnotation,
   creatorFault,
   hasSameCreator,
   recordedCreator,
-  withCreator,
+  recordWriter,
   type Creator,
 } from '../tenancy/creator-record.ts'
 
@@ -33,12 +34,7 @@ export function creatorAdmission(mayDo: MayDo, isSojourn: (user: User) => boolea
     mutate(review) {
       const { object, old, user } = review
       if (!isRecorded(review)) return object
-      if (!old || !deepEqual(old.spec, object.spec))
-        return withCreator(object, isSojourn(user) ? undefined : { user: user.name, groups: user.groups })
-      // A client that replaces the whole object need not know the record.
-      return object.metadata.annotations?.[creatorAnnotation] === undefined
-        ? withCreator(object, recordedCreator(old))
-        : object
+      return recordWriter(object, old, isSojourn(user) ? undefined : { user: user.name, groups: user.groups })
     },
     validate(review) {
       const { object, old, user, type, name } = review
@@ -63,9 +59,9 @@ function isRecorded({ operation, type, subresource }: Review): boolean {
 }
 
 /** An author who can start Pods with an account, or impersonate it, has its rights already. */
-function checkServiceAccount({ type, name, namespace, user }: Review, { spec }: KubeObject, mayDo: MayDo): void {
-  const account = (spec as { readonly serviceAccountName?: unknown } | undefined)?.serviceAccountName
-  if (typeof account !== 'string' || account === '') return
+function checkServiceAccount({ type, name, namespace, user }: Review, object: KubeObject, mayDo: MayDo): void {
+  const account = accountOf(object)
+  if (account === undefined) return
   const at = { group: '', namespace }
   if (mayDo(user, { ...at, verb: 'impersonate', resource: 'serviceaccounts', name: account })) return
   if (mayDo(user, { ...at, verb: 'create', resource: 'pods', name: '' })) return

@@ -1,6 +1,6 @@
-import { expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import type { RouteResponse } from '../runtime/http/route.ts'
-import { validateRoute } from './webhook.ts'
+import { recordCreatorRoute, validateRoute } from './webhook.ts'
 
 const cleaner = (condition: string) => ({
   apiVersion: 'cleaner.vtex.dev/v1alpha',
@@ -80,4 +80,41 @@ it.each([
   ['no object', JSON.stringify({ apiVersion: 'admission.k8s.io/v1', request: { uid: 'u1', object: { kind: 1 } } })],
 ])('answers 400 to %s, so that the API server applies its failure policy', async (_, body) => {
   expect((await send(body)).status).toBe(400)
+})
+
+describe('the webhook that records creators', () => {
+  const record = async (request: Readonly<Record<string, unknown>>) => {
+    const body = JSON.stringify({ apiVersion: 'admission.k8s.io/v1', request: { uid: 'u1', ...request } })
+    const answer = await recordCreatorRoute.handle({ body } as Parameters<typeof recordCreatorRoute.handle>[0])
+    const { response } = answer.body as { response: { allowed: boolean; patch?: string } }
+    expect(response.allowed).toBe(true)
+    return response.patch === undefined ? undefined : (JSON.parse(atob(response.patch)) as unknown)
+  }
+  const jo = { username: 'jo', groups: ['team', 'system:authenticated'] }
+  const recordOf = (user: string, groups: string, others = {}) => [
+    {
+      op: 'add',
+      path: '/metadata/annotations',
+      value: { ...others, 'sojourn.dev/creator': user, 'sojourn.dev/creator-groups': groups },
+    },
+  ]
+
+  it('34: overwrites a forged record with the user of the request', async () => {
+    const annotations = { 'sojourn.dev/creator': 'admin', other: 'x' }
+    const object = { ...good, metadata: { ...good.metadata, annotations } }
+    expect(await record({ operation: 'CREATE', object, userInfo: jo })).toEqual(
+      recordOf('jo', 'team\nsystem:authenticated', { other: 'x' }),
+    )
+  })
+
+  it('35: puts a record back that a replacement has lost', async () => {
+    const annotations = { 'sojourn.dev/creator': 'sam', 'sojourn.dev/creator-groups': 'g' }
+    const oldObject = { ...good, metadata: { ...good.metadata, annotations } }
+    expect(await record({ operation: 'UPDATE', object: good, oldObject, userInfo: jo })).toEqual(recordOf('sam', 'g'))
+  })
+
+  it('says nothing about a status and a deletion', async () => {
+    expect(await record({ operation: 'UPDATE', subResource: 'status', object: good, userInfo: jo })).toBeUndefined()
+    expect(await record({ operation: 'DELETE', object: null, oldObject: good, userInfo: jo })).toBeUndefined()
+  })
 })

@@ -2,6 +2,7 @@ import type { KubeObject } from '../kube/object.ts'
 import { parseApiVersion } from '../kube/object.ts'
 import type { StatusError } from '../kube/status-error.ts'
 import type { Route, RouteResponse } from '../runtime/http/route.ts'
+import { recordWriter } from '../tenancy/creator-record.ts'
 import { checks, invalid } from './admission.ts'
 
 /** The fields of an AdmissionReview request that the webhook reads. */
@@ -11,6 +12,7 @@ interface AdmissionRequest {
   readonly subResource?: string
   readonly object?: KubeObject | null
   readonly oldObject?: KubeObject | null
+  readonly userInfo?: { readonly username?: string; readonly groups?: readonly string[] }
 }
 
 const apiVersion = 'admission.k8s.io/v1'
@@ -23,27 +25,40 @@ export const validateRoute: Route = {
   method: 'POST',
   path: validatePath,
   authenticated: false,
-  handle: ({ body }) => Promise.resolve(answer(body)),
+  handle: ({ body }) => Promise.resolve(answer(body, validity)),
 }
 
-function answer(body: string): RouteResponse {
+/** Where a cluster without MutatingAdmissionPolicies has the creator of an object recorded. */
+export const recordCreatorPath = '/sojourn/v1alpha1/record-creator'
+
+/** Writes into an object who writes its spec. The policy sojourn-creator then refuses every other record. */
+export const recordCreatorRoute: Route = {
+  method: 'POST',
+  path: recordCreatorPath,
+  authenticated: false,
+  handle: ({ body }) => Promise.resolve(answer(body, recordPatch)),
+}
+
+function answer(body: string, judge: (request: AdmissionRequest) => object): RouteResponse {
   const request = requestIn(body)
   if (typeof request === 'string') return { status: 400, body: { message: request } }
+  const response = { uid: request.uid, allowed: true, ...judge(request) }
+  return { status: 200, body: { apiVersion, kind: 'AdmissionReview', response } }
+}
+
+function validity(request: AdmissionRequest): object {
   const refusal = refusalOf(request)
-  const status = refusal && {
-    code: refusal.code,
-    reason: refusal.reason,
-    message: refusal.message,
-    ...(refusal.details ? { details: refusal.details } : {}),
-  }
-  return {
-    status: 200,
-    body: {
-      apiVersion,
-      kind: 'AdmissionReview',
-      response: { uid: request.uid, allowed: !refusal, ...(status ? { status } : {}) },
-    },
-  }
+  if (!refusal) return {}
+  const { code, reason, message, details } = refusal
+  return { allowed: false, status: { code, reason, message, ...(details ? { details } : {}) } }
+}
+
+function recordPatch({ operation, subResource = '', object, oldObject, userInfo }: AdmissionRequest): object {
+  const { username = '', groups = [] } = userInfo ?? {}
+  if (operation === 'DELETE' || subResource !== '' || !object || username === '') return {}
+  const { annotations } = recordWriter(object, oldObject ?? undefined, { user: username, groups }).metadata
+  const patch = [{ op: 'add', path: '/metadata/annotations', value: annotations ?? {} }]
+  return { patchType: 'JSONPatch', patch: Buffer.from(JSON.stringify(patch)).toString('base64') }
 }
 
 /** Why an object is refused; undefined when it is valid, or not one of Sojourn's kinds. */

@@ -49,7 +49,7 @@ export class ActAs {
 
   /** Who acts for this object. Read it anew at each reconcile: record and options may change. */
   for(object: KubeObject, reach: Omit<Confinement, 'home' | 'isImpersonated'> = {}): Actor {
-    const account = this.#accountOf(object)
+    const account = accountOf(object) ?? this.#options.defaultServiceAccount
     const namespace = object.metadata.namespace ?? ''
     const { client } = this.#ports
     const as = account && serviceAccountUser(namespace, account)
@@ -66,12 +66,6 @@ export class ActAs {
           : this.#refusalOfCreator(object, access)
       },
     }
-  }
-
-  /** Only the spec names an account: admission checks that its author may use it. */
-  #accountOf({ spec }: KubeObject): string | undefined {
-    const named = (spec as { readonly serviceAccountName?: unknown } | undefined)?.serviceAccountName
-    return typeof named === 'string' && named !== '' ? named : this.#options.defaultServiceAccount
   }
 
   async #refusalOfAccount(
@@ -130,6 +124,12 @@ export interface Actor {
   readonly client: Client
   /** Why this request must not be made; undefined when it may. Throws when that cannot be known: then nothing happens either. */
   refusalOf(access: Access): Promise<Refusal | undefined>
+}
+
+/** The ServiceAccount that an object names, if any. Only the spec does: admission checks that its author may use it. */
+export function accountOf({ spec }: KubeObject): string | undefined {
+  const named = (spec as { readonly serviceAccountName?: unknown } | undefined)?.serviceAccountName
+  return typeof named === 'string' && named !== '' ? named : undefined
 }
 
 /** A ServiceAccount as the API server authenticates it. */

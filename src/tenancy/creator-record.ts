@@ -1,4 +1,5 @@
 import type { KubeObject } from '../kube/object.ts'
+import { deepEqual } from '../kube/patches/patch.ts'
 
 /** Who last wrote the spec of an object. Admission writes both annotations and keeps everyone else from changing them. */
 export const creatorAnnotation = 'sojourn.dev/creator'
@@ -29,6 +30,21 @@ export function withCreator<T extends KubeObject>(object: T, creator: Creator | 
   return { ...object, metadata: { ...object.metadata, annotations: { ...others, ...recorded } } }
 }
 
+/**
+ * The object as admission records it: a new spec is its writer's, and a client that replaces the whole object need not know the record.
+ * `writer` is undefined for Sojourn itself, which is nobody's creator.
+ */
+export function recordWriter<T extends KubeObject>(
+  object: T,
+  old: KubeObject | undefined,
+  writer: Creator | undefined,
+): T {
+  if (!old || !deepEqual(old.spec, object.spec)) return withCreator(object, writer)
+  return object.metadata.annotations?.[creatorAnnotation] === undefined
+    ? withCreator(object, recordedCreator(old))
+    : object
+}
+
 /** Whether two objects carry the same record. */
 export function hasSameCreator(left: Pick<KubeObject, 'metadata'>, right: Pick<KubeObject, 'metadata'>): boolean {
   return [creatorAnnotation, creatorGroupsAnnotation].every(
@@ -45,4 +61,5 @@ export function creatorFault({ user, groups }: Creator): string | undefined {
   return undefined
 }
 
-const maxNameBytes = 253
+/** The longest name that a record holds. */
+export const maxNameBytes = 253

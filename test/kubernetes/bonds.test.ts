@@ -9,7 +9,7 @@ import { startReferenceCluster, type ReferenceCluster } from '../../scripts/refe
 import { ensureTool, whyUnavailable } from '../../scripts/reference-cluster/tools.ts'
 import { installManifests } from '../../src/app/install/install.ts'
 import { bond, type Bond } from '../../src/apis/bond.ts'
-import { bondPolicies } from '../../src/admission/admission-policies.ts'
+import { bondPolicies } from '../../src/admission/policies/mark-policies.ts'
 import type { Run } from '../../src/app/cluster/run.ts'
 import { Client } from '../../src/client/client.ts'
 import { loadKubeconfig } from '../../src/client/kubeconfig.ts'

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { approval as approvalKind, type Approval, type ApprovalSpec } from '../../src/apis/approval.ts'
 import { pipeline as pipelineKind, type Pipeline } from '../../src/apis/pipeline.ts'
-import { approvalAdmission, approvalManifests } from '../../src/admission/approval-policy.ts'
+import { approvalAdmission, approvalManifests } from '../../src/admission/policies/approval-policy.ts'
 import { Client } from '../../src/client/client.ts'
 import { systemClock } from '../../src/runtime/time/clock.ts'
 import { silentLogger } from '../../src/runtime/observability/log.ts'

@@ -11,6 +11,9 @@
 {{- if and .Values.proxy.takeover.enabled (gt (int .Values.proxy.takeover.fromPort) (int .Values.proxy.takeover.toPort)) -}}
 {{- fail "proxy.takeover.fromPort must not be above proxy.takeover.toPort" -}}
 {{- end -}}
+{{- if and (eq .Values.tenancy.admission "Webhook") (not (and .Values.webhook.enabled .Values.roles.cleaner.enabled)) -}}
+{{- fail "tenancy.admission Webhook needs webhook.enabled and roles.cleaner.enabled: the cleaner serves it" -}}
+{{- end -}}
 {{- $enabled := false -}}
 {{- range .Values.roles }}{{ if .enabled }}{{ $enabled = true }}{{ end }}{{ end -}}
 {{- if not $enabled -}}
@@ -19,6 +22,26 @@
 {{- if and .Values.webhook.tlsSecret (not .Values.webhook.caBundle) -}}
 {{- fail "webhook.tlsSecret needs webhook.caBundle: the certificate authority that the API server trusts" -}}
 {{- end -}}
+{{- end -}}
+
+{{/* What records the creators of objects: MAP, Webhook or Off. */}}
+{{- define "sojourn.creatorAdmission" -}}
+{{- if ne .Values.tenancy.admission "Auto" -}}
+{{- .Values.tenancy.admission -}}
+{{- else if .Capabilities.APIVersions.Has "admissionregistration.k8s.io/v1/MutatingAdmissionPolicy" -}}
+MAP
+{{- else if and .Values.webhook.enabled .Values.roles.cleaner.enabled -}}
+Webhook
+{{- else -}}
+Off
+{{- end -}}
+{{- end -}}
+
+{{/* A generated file, with the users of tenancy.restorers in it. */}}
+{{- define "sojourn.withRestorers" -}}
+{{- $names := list -}}
+{{- range .root.Values.tenancy.restorers }}{{ $names = append $names (printf "'%s'" .) }}{{ end -}}
+{{- .root.Files.Get .file | replace "'@restorers@'" (join ", " $names) -}}
 {{- end -}}
 
 {{- define "sojourn.selector" -}}

@@ -15,7 +15,7 @@ import { reachCluster } from './reach-cluster.ts'
 import { RouteTable } from '../core/route-table.ts'
 import { startSideServer } from './side-server.ts'
 import { startSystems, whenReady } from '../core/systems.ts'
-import { validateRoute } from '../../admission/webhook.ts'
+import { recordCreatorRoute, validateRoute } from '../../admission/webhook.ts'
 
 /** A running `sojourn run`. */
 export interface Run {
@@ -76,7 +76,7 @@ export async function startRun(config: Config, cluster: ClusterConfig, ports: Ru
   const { lifecycle, networks } = instance
   await networks.denyServer(server)
   opened.defer(() => lifecycle.stop())
-  if (config.only.includes('cleaner')) routes.add(validateRoute)
+  if (config.only.includes('cleaner')) routes.add(validateRoute, recordCreatorRoute)
   lifecycle.runEverywhere(followCertificate(source, { clock, log, use: side.use }))
   if (!isProxyAlone) lifecycle.runEverywhere(leadership)
   lifecycle.runEverywhere(loopLag(instance))

@@ -2,6 +2,7 @@ import type { KeyPair } from '../../apiserver/auth/certificates/certificate.ts'
 import type { ResourceType, StoredObject } from '../../kube/object.ts'
 import { ignoring } from '../../kube/status-error.ts'
 import { keptCertificate, type KeptCertificatePorts } from '../core/kept-certificate.ts'
+import { creatorPolicy } from '../../tenancy/creator-proof.ts'
 import { certificateSecret, webhookName } from '../../admission/webhook-configuration.ts'
 
 type WebhookConfiguration = StoredObject & {
@@ -9,7 +10,7 @@ type WebhookConfiguration = StoredObject & {
 }
 
 /**
- * The certificate of the admission webhook: renews it, and writes its authority into the webhook configuration. Undefined when the
+ * The certificate of the admission webhooks: renews it, and writes its authority into their configurations. Undefined when the
  * webhook is not installed, or cert-manager manages its authority.
  */
 export async function webhookCertificate(ports: KeptCertificatePorts): Promise<KeyPair | undefined> {
@@ -24,12 +25,26 @@ export async function webhookCertificate(ports: KeptCertificatePorts): Promise<K
       `Secret ${certificateSecret} for the webhook's certificate does not exist: run "sojourn install" again`,
     )
   const caBundle = Buffer.from(chain.authority.certificate).toString('base64')
-  const { webhooks = [] } = configuration
-  if (webhooks.some(({ clientConfig }) => clientConfig.caBundle !== caBundle)) {
-    const trusting = webhooks.map((each) => ({ ...each, clientConfig: { ...each.clientConfig, caBundle } }))
-    await client.update(configurations, { ...configuration, webhooks: trusting })
-  }
+  await trust(client, { type: configurations, configuration, caBundle })
+  const recording = await client
+    .get<WebhookConfiguration>(mutatingConfigurations, { name: creatorPolicy })
+    .catch(ignoring('NotFound'))
+  if (recording) await trust(client, { type: mutatingConfigurations, configuration: recording, caBundle })
   return chain.server
+}
+
+interface Trust {
+  readonly type: ResourceType
+  readonly configuration: WebhookConfiguration
+  readonly caBundle: string
+}
+
+/** Writes the authority into a configuration that has another one. */
+async function trust(client: KeptCertificatePorts['client'], { type, configuration, caBundle }: Trust): Promise<void> {
+  const { webhooks = [] } = configuration
+  if (webhooks.every(({ clientConfig }) => clientConfig.caBundle === caBundle)) return
+  const trusting = webhooks.map((each) => ({ ...each, clientConfig: { ...each.clientConfig, caBundle } }))
+  await client.update(type, { ...configuration, webhooks: trusting })
 }
 
 const configurations: ResourceType = {
@@ -38,4 +53,10 @@ const configurations: ResourceType = {
   kind: 'ValidatingWebhookConfiguration',
   plural: 'validatingwebhookconfigurations',
   namespaced: false,
+}
+
+const mutatingConfigurations: ResourceType = {
+  ...configurations,
+  kind: 'MutatingWebhookConfiguration',
+  plural: 'mutatingwebhookconfigurations',
 }

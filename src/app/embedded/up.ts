@@ -13,8 +13,10 @@ import { machineAndPrivate } from '../../runtime/http/outgoing.ts'
 import { proveOutgoing } from '../../runtime/http/prove-outgoing.ts'
 import type { RouteUser } from '../../runtime/http/route.ts'
 import { ownKindsAdmission } from '../../admission/admission.ts'
-import { approvalAdmission } from '../../admission/approval-policy.ts'
-import { creatorAdmission } from '../../admission/creator-admission.ts'
+import { approvalAdmission } from '../../admission/policies/approval-policy.ts'
+import { creatorAdmission, type MayDo } from '../../admission/creator-admission.ts'
+import { recordAdmission } from '../../admission/policies/record-policy.ts'
+import { serviceAdmission, type PluralOf } from '../../admission/policies/service-policy.ts'
 import { BondAdmission } from '../../admission/bond-admission.ts'
 import { authorizer } from '../../admission/bond-authorizer.ts'
 import { noCollectorWarning } from './no-collector-warning.ts'
@@ -60,17 +62,22 @@ export async function startUp(given: Config, log: Logger): Promise<Up> {
   const bonds = new BondAdmission()
   const notices = config.only.includes('collector') ? [] : [noCollectorWarning(store, clock)]
   const home = Promise.withResolvers<Client>()
-  const creators = creatorAdmission(
-    (user, access) => server.authorize(user, { subresource: '', ...access }).allowed,
-    ({ name }) => name === sojournUser.name,
-  )
+  const mayDo: MayDo = (user, access) => server.authorize(user, { subresource: '', ...access }).allowed
+  const isSojourn = ({ name }: User) => name === sojournUser.name
+  const plural: PluralOf = (group, kind) =>
+    [...server.kinds.all()].find((served) => served.group === group && served.kind === kind)?.plural
+  const tenancy = [
+    creatorAdmission(mayDo, isSojourn),
+    recordAdmission(mayDo, isSojourn),
+    serviceAdmission(mayDo, { isSojourn, plural }),
+  ]
   const server = await createApiServer({
     store,
     clock,
     random: systemRandom,
     uid: () => randomUUID(),
     credentialsDirectory: directory.file('pki'),
-    admission: [creators, ownKindsAdmission, approvalAdmission, bonds.hook, ...notices],
+    admission: [...tenancy, ownKindsAdmission, approvalAdmission, bonds.hook, ...notices],
     cascades: bonds.cascades,
     deletionRecords: userDeletionRecords(clock, bonds),
     cascadeRecordAccess: recordAccess,

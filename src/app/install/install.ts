@@ -1,11 +1,16 @@
 import { allKinds } from '../../apis/all-kinds.ts'
 import { sojournNamespace } from '../../apis/group.ts'
 import type { KubeObject } from '../../kube/object.ts'
-import { bondPolicies, keepPolicies } from '../../admission/admission-policies.ts'
-import { approvalManifests } from '../../admission/approval-policy.ts'
+import { bondPolicies, keepPolicies } from '../../admission/policies/mark-policies.ts'
+import { approvalManifests } from '../../admission/policies/approval-policy.ts'
+import { creatorPolicies, type CreatorAdmission } from '../../admission/policies/creator-policy.ts'
+import { recordPolicies } from '../../admission/policies/record-policy.ts'
+import { servicePolicies } from '../../admission/policies/service-policy.ts'
 import type { Role } from '../config/config.ts'
 import { clusterRoles, nameOf, rbacFor, type ClusterRole } from './rbac.ts'
 import { emptySecret, promoterSecret, webhookManifests } from '../../admission/webhook-configuration.ts'
+
+export { creatorAdmissions, type CreatorAdmission } from '../../admission/policies/creator-policy.ts'
 
 export interface InstallOptions {
   readonly roles: readonly Role[]
@@ -14,6 +19,10 @@ export interface InstallOptions {
   readonly dryRun: boolean
   /** The one namespace that the activator serves. Defaults to all. */
   readonly activatorNamespace?: string
+  /** What records the creators of objects. Defaults to MAP, which needs Kubernetes 1.36. */
+  readonly admission?: CreatorAdmission
+  /** Users that restore backups. Defaults to none. */
+  readonly restorers?: readonly string[]
 }
 
 const ports = { https: 7443, proxy: 7080, peers: 7081 }
@@ -21,15 +30,19 @@ const ports = { https: 7443, proxy: 7080, peers: 7081 }
 /** All manifests that a cluster needs to run the systems, in an order in which they can be applied. */
 export function installManifests(options: InstallOptions): readonly KubeObject[] {
   const labels = { 'app.kubernetes.io/name': 'sojourn', 'app.kubernetes.io/part-of': 'sojourn' }
+  const { admission = 'MAP', restorers = [] } = options
   const roles = clusterRoles.filter((role) => options.roles.includes(role))
   return [
     { apiVersion: 'v1', kind: 'Namespace', metadata: { name: sojournNamespace, labels } },
     ...allKinds.map(({ crd }) => crd),
     ...rbacFor(roles, {
-      options: ['takeover', 'detection'],
+      options: ['takeover', 'detection', ...(admission === 'Webhook' ? ['creatorWebhook'] : [])],
       ...(options.activatorNamespace === undefined ? {} : { activatorNamespace: options.activatorNamespace }),
     }),
     ...keepPolicies(),
+    ...recordPolicies(),
+    ...creatorPolicies({ admission, restorers }),
+    ...(roles.includes('activator') ? servicePolicies() : []),
     ...(roles.includes('collector') ? bondPolicies() : []),
     ...(roles.includes('promoter') ? [...approvalManifests, emptySecret(promoterSecret)] : []),
     ...roles.map((role) => deployment(role, options)),

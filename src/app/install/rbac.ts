@@ -114,9 +114,11 @@ const byRole: Readonly<Record<ClusterRole, Pick<RoleAccess, 'cluster'> & Partial
         resourceNames: [webhookName],
         verbs: ['get', 'update'],
       },
+      creatorWebhook(['get']),
       ...creatorProof,
     ],
     own: [certificateRule(certificateSecret)],
+    options: { creatorWebhook: [creatorWebhook(['update'])] },
   },
   collector: {
     cluster: [
@@ -221,7 +223,7 @@ function roleManifests(role: ClusterRole, wanted: RbacOptions): readonly KubeObj
   return [
     { apiVersion: 'v1', kind: 'ServiceAccount', metadata: here },
     ...bound(role, name, { rules: only === undefined ? [...asked, ...rules] : asked }),
-    ...(only === undefined ? [] : boundIn(only, { account: name, name: `${name}-scope`, rules })),
+    ...(only === undefined ? [] : boundIn(only, { accounts: [name], name: `${name}-scope`, rules })),
     ...(credentials.length > 0 ? bound(role, `${name}-credentials`, { rules: credentials }) : []),
     // The administrator chooses what may be read and deleted: ClusterRoles with these labels are aggregated.
     ...bound(
@@ -235,13 +237,29 @@ function roleManifests(role: ClusterRole, wanted: RbacOptions): readonly KubeObj
       },
       only,
     ),
-    ...boundIn(sojournNamespace, { account: name, name, rules: own }),
+    ...boundIn(sojournNamespace, { accounts: [name], name, rules: own }),
   ]
+}
+
+/** What Sojourn needs in a namespace to act as the ServiceAccounts there. */
+export const tenantRules: readonly Rule[] = [core(['serviceaccounts'], ['get', 'impersonate'])]
+
+/**
+ * Lets the roles that act for tenants' objects impersonate the ServiceAccounts of one namespace. Never of all: accounts of kube-system
+ * are cluster administrators in effect.
+ */
+export function tenantManifests(namespace: string): readonly KubeObject[] {
+  const accounts = (['cleaner', 'collector', 'promoter'] as const).map(nameOf)
+  return boundIn(namespace, { accounts, name: 'sojourn-tenant', rules: tenantRules })
 }
 
 function boundIn(
   namespace: string,
-  { account, name, rules }: { readonly account: string; readonly name: string; readonly rules: readonly Rule[] },
+  {
+    accounts,
+    name,
+    rules,
+  }: { readonly accounts: readonly string[]; readonly name: string; readonly rules: readonly Rule[] },
 ): readonly KubeObject[] {
   const metadata = { name, namespace, labels }
   return [
@@ -251,7 +269,7 @@ function boundIn(
       kind: 'RoleBinding',
       metadata,
       roleRef: { apiGroup: rbac, kind: 'Role', name },
-      subjects: [{ kind: 'ServiceAccount', name: account, namespace: sojournNamespace }],
+      subjects: accounts.map((account) => ({ kind: 'ServiceAccount', name: account, namespace: sojournNamespace })),
     },
   ]
 }
@@ -278,6 +296,16 @@ function bound(
       subjects: [{ kind: 'ServiceAccount', name: nameOf(role), namespace: sojournNamespace }],
     },
   ]
+}
+
+/** Access to the configuration of the webhook that records creators. */
+function creatorWebhook(verbs: readonly string[]): Rule {
+  return {
+    apiGroups: ['admissionregistration.k8s.io'],
+    resources: ['mutatingwebhookconfigurations'],
+    resourceNames: [creatorPolicy],
+    verbs,
+  }
 }
 
 /** Access to the Secret of a certificate. */

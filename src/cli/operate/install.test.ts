@@ -33,3 +33,24 @@ it('refuses an invalid number of pods, naming the flag', async () => {
     err: expect.stringContaining('--replicas must be a whole number'),
   })
 })
+
+it('prints the right to act as the ServiceAccounts of a tenant, in that namespace only', async () => {
+  const { code, out } = await install('tenant', 'team-a')
+  expect(code).toBe(0)
+  expect(out).toContain('kind: RoleBinding')
+  expect(out).not.toContain('kind: ClusterRole')
+  expect(out.match(/namespace: team-a/g)).toHaveLength(2)
+  expect(await install('tenant')).toMatchObject({ code: 2, err: expect.stringContaining('install tenant NAMESPACE') })
+})
+
+it('records creators by a policy, by a webhook, or not at all', async () => {
+  const printed = async (admission: string) => (await install('--admission', admission)).out
+  expect(await printed('MAP')).toContain('kind: MutatingAdmissionPolicyBinding')
+  expect(await printed('Webhook')).toContain('path: /sojourn/v1alpha1/record-creator')
+  expect(await printed('Off')).not.toMatch(/kind: Mutating|name: sojourn-creator$/m)
+  expect(await install('--admission', 'Maybe')).toMatchObject({ code: 2, err: expect.stringContaining('--admission') })
+  expect((await install('--restorers', 'system:serviceaccount:velero:velero')).out).toContain(
+    "in ['system:serviceaccount:velero:velero']",
+  )
+  expect(await install('--restorers', "x'] || true || ['")).toMatchObject({ code: 2 })
+})

@@ -1,6 +1,7 @@
 import { stringify } from 'yaml'
 import { readConfig, roles } from '../../app/config/config.ts'
-import { installManifests } from '../../app/install/install.ts'
+import { creatorAdmissions, installManifests, type CreatorAdmission } from '../../app/install/install.ts'
+import { tenantManifests } from '../../app/install/rbac.ts'
 import { textFlag, UsageError, type Command } from '../terminal/command.ts'
 
 const defaultImage = 'sojourn:latest'
@@ -9,12 +10,14 @@ const defaultImage = 'sojourn:latest'
 export const install: Command = {
   name: 'install',
   summary: 'Print CRDs, RBAC and workload manifests for a cluster',
-  usage: '[flags]',
+  usage: '[tenant NAMESPACE] [flags]',
   help: `
 Examples:
   sojourn install | kubectl apply --server-side -f -
   sojourn install --only cleaner,janitor --dry-run
-  sojourn install --crds-only`,
+  sojourn install --admission Webhook      # for Kubernetes 1.30 to 1.35
+  sojourn install --crds-only
+  sojourn install tenant team-a            # the right to act as the ServiceAccounts of team-a`,
   flags: {
     only: { type: 'string', value: 'ROLE,…', help: 'Install only these roles (default: all that run in a cluster)' },
     image: { type: 'string', value: 'IMAGE', help: `The container image (default: ${defaultImage})` },
@@ -24,10 +27,29 @@ Examples:
       value: 'NAME',
       help: 'Limit the activator to this namespace, with a Role in it (default: all namespaces)',
     },
+    admission: {
+      type: 'string',
+      value: 'HOW',
+      help: 'What records the creators of objects: MAP (Kubernetes 1.36), Webhook (1.30) or Off (default: MAP)',
+      completes: creatorAdmissions,
+    },
+    restorers: {
+      type: 'string',
+      value: 'USER,…',
+      help: 'Users that restore backups: the records of creators that they bring along are kept (default: none)',
+    },
     'dry-run': { type: 'boolean', help: 'Install with --dry-run: make all decisions, delete nothing' },
     'crds-only': { type: 'boolean', help: 'Print only the CustomResourceDefinitions' },
   },
-  run({ flags, io }) {
+  words: { min: 0, max: 2 },
+  run({ flags, words, io }) {
+    const [what, namespace = '', ...more] = words
+    if (what !== undefined) {
+      if (what !== 'tenant' || !/^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/.test(namespace) || more.length > 0)
+        throw new UsageError('the only thing to install by name is a tenant: sojourn install tenant NAMESPACE')
+      io.out(printed(tenantManifests(namespace)))
+      return Promise.resolve()
+    }
     const { only, dryRun } = readConfig({
       flags: { only: textFlag(flags, 'only'), 'dry-run': flags['dry-run'] === true ? true : undefined },
       env: {},
@@ -41,6 +63,8 @@ Examples:
       image: textFlag(flags, 'image') ?? defaultImage,
       replicas,
       dryRun,
+      admission: admissionOf(textFlag(flags, 'admission')),
+      restorers: restorersOf(textFlag(flags, 'restorers')),
       ...(activatorNamespace === undefined ? {} : { activatorNamespace }),
     })
     if (textFlag(flags, 'image') === undefined && !flags['crds-only'])
@@ -48,9 +72,26 @@ Examples:
         `sojourn install: the manifests use the image ${defaultImage}: build it with deploy/Dockerfile, or set yours with --image\n`,
       )
     const shown = flags['crds-only'] ? manifests.filter(({ kind }) => kind === 'CustomResourceDefinition') : manifests
-    io.out(
-      shown.map((manifest) => `---\n${stringify(manifest, { aliasDuplicateObjects: false, lineWidth: 0 })}`).join(''),
-    )
+    io.out(printed(shown))
     return Promise.resolve()
   },
+}
+
+function printed(manifests: readonly object[]): string {
+  return manifests
+    .map((manifest) => `---\n${stringify(manifest, { aliasDuplicateObjects: false, lineWidth: 0 })}`)
+    .join('')
+}
+
+function admissionOf(text: string | undefined): CreatorAdmission {
+  const admission = creatorAdmissions.find((each) => each === (text ?? 'MAP'))
+  if (!admission) throw new UsageError(`--admission must be one of ${creatorAdmissions.join(', ')}`)
+  return admission
+}
+
+function restorersOf(text = ''): readonly string[] {
+  const names = text.split(',').filter(Boolean)
+  const odd = names.find((name) => !/^[-A-Za-z0-9:@._/#]+$/.test(name))
+  if (odd !== undefined) throw new UsageError(`--restorers names ${JSON.stringify(odd)}, which is not a user name`)
+  return names
 }

@@ -1,8 +1,8 @@
-import { approval, type Approval } from '../apis/approval.ts'
-import { sojournNamespace } from '../apis/group.ts'
-import type { AdmissionHook } from '../apiserver/objects/contract/admission.ts'
-import type { KubeObject } from '../kube/object.ts'
-import { StatusError } from '../kube/status-error.ts'
+import { approval, type Approval } from '../../apis/approval.ts'
+import { sojournNamespace } from '../../apis/group.ts'
+import type { AdmissionHook } from '../../apiserver/objects/contract/admission.ts'
+import type { KubeObject } from '../../kube/object.ts'
+import { StatusError } from '../../kube/status-error.ts'
 
 const name = 'sojourn-approvals'
 const labels = { 'app.kubernetes.io/name': 'sojourn', 'app.kubernetes.io/part-of': 'sojourn' }

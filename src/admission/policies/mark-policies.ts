@@ -1,42 +1,17 @@
-import { bond, inUseAnnotation, inUseLabel, inUsePolicy } from '../apis/bond.ts'
-import { sojournNamespace } from '../apis/group.ts'
-import { expirationMark, expirationMarks, keepMark } from '../departures/door/protection.ts'
-import type { KubeObject } from '../kube/object.ts'
-
-const apiVersion = 'admissionregistration.k8s.io/v1'
-const labels = { 'app.kubernetes.io/name': 'sojourn', 'app.kubernetes.io/part-of': 'sojourn' }
+import { bond, inUseAnnotation, inUseLabel, inUsePolicy } from '../../apis/bond.ts'
+import { sojournNamespace } from '../../apis/group.ts'
+import { expirationMark, expirationMarks, keepMark } from '../../departures/door/protection.ts'
+import type { KubeObject } from '../../kube/object.ts'
+import { boundPolicy } from './policy.ts'
 
 /** Admission policies that protect marked objects, whether Sojourn runs or not. Needs Kubernetes 1.30. */
 export function keepPolicies(): readonly KubeObject[] {
-  return [policy('sojourn-keep', keep), binding('sojourn-keep')]
+  return boundPolicy('sojourn-keep', keep)
 }
 
 /** Admission policies that enforce Bonds, whether Sojourn runs or not. Needs Kubernetes 1.30. */
 export function bondPolicies(): readonly KubeObject[] {
-  return [
-    policy(inUsePolicy, inUse),
-    binding(inUsePolicy),
-    policy('sojourn-bond-authority', authority),
-    binding('sojourn-bond-authority'),
-  ]
-}
-
-function policy(name: string, spec: Readonly<Record<string, unknown>>): KubeObject {
-  return {
-    apiVersion,
-    kind: 'ValidatingAdmissionPolicy',
-    metadata: { name, labels },
-    spec: { failurePolicy: 'Fail', ...spec },
-  }
-}
-
-function binding(name: string): KubeObject {
-  return {
-    apiVersion,
-    kind: 'ValidatingAdmissionPolicyBinding',
-    metadata: { name, labels },
-    spec: { policyName: name, validationActions: ['Deny'] },
-  }
+  return [...boundPolicy(inUsePolicy, inUse), ...boundPolicy('sojourn-bond-authority', authority)]
 }
 
 /**
@@ -143,7 +118,7 @@ function groupOf(text: string): string {
 }
 
 /** The plural that Kubernetes guesses from a kind. A wrong guess fails safe: the author has no right to a resource of that name. */
-function pluralOf(kind: string): string {
+export function pluralOf(kind: string): string {
   return `${kind} == 'endpoints' ? ${kind} : ${kind}.matches('(s|x|ch|sh)$') ? ${kind} + 'es' : ${kind}.matches('[^aeiou]y$') ? ${kind}.substring(0, ${kind}.size() - 1) + 'ies' : ${kind} + 's'`
 }
 

@@ -1,0 +1,47 @@
+import { sojournNamespace } from '../../apis/group.ts'
+import type { KubeObject } from '../../kube/object.ts'
+
+export const policyVersion = 'admissionregistration.k8s.io/v1'
+export const policyLabels = { 'app.kubernetes.io/name': 'sojourn', 'app.kubernetes.io/part-of': 'sojourn' }
+
+/** A ValidatingAdmissionPolicy that fails closed, with its binding. Needs Kubernetes 1.30. */
+export function boundPolicy(name: string, spec: Readonly<Record<string, unknown>>): readonly KubeObject[] {
+  const metadata = { name, labels: policyLabels }
+  return [
+    {
+      apiVersion: policyVersion,
+      kind: 'ValidatingAdmissionPolicy',
+      metadata,
+      spec: { failurePolicy: 'Fail', ...spec },
+    },
+    {
+      apiVersion: policyVersion,
+      kind: 'ValidatingAdmissionPolicyBinding',
+      metadata,
+      spec: { policyName: name, validationActions: ['Deny'] },
+    },
+  ]
+}
+
+/** The user names of Sojourn's accounts in a cluster. */
+export const sojournAccounts: readonly string[] = ['cleaner', 'collector', 'janitor', 'promoter', 'activator'].map(
+  (role) => `system:serviceaccount:${sojournNamespace}:sojourn-${role}`,
+)
+
+/** A list of texts in CEL. */
+export function celList(texts: readonly string[]): string {
+  return `[${texts.map(celText).join(', ')}]`
+}
+
+/** A text in CEL. */
+export function celText(text: string): string {
+  return `'${text
+    .replaceAll('\\', '\\\\')
+    .replaceAll("'", String.raw`\'`)
+    .replaceAll('\n', String.raw`\n`)}'`
+}
+
+/** The annotations of `object` or `oldObject` in CEL; none where there are none, and before a create. */
+export function celAnnotations(object: 'object' | 'oldObject'): string {
+  return `${object} != null && has(${object}.metadata.annotations) ? ${object}.metadata.annotations : {}`
+}
