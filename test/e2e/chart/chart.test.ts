@@ -32,7 +32,10 @@ await describeWith(['helm'], 'the chart', () => {
             { rules, aggregationRule },
           ]),
       )
-    expect(rulesOf(await render())).toEqual(rulesOf(installManifests(options)))
+    for (const admission of ['MAP', 'Webhook'] as const)
+      expect(rulesOf(await render(`--set tenancy.admission=${admission}`))).toEqual(
+        rulesOf(installManifests({ ...options, admission })),
+      )
   })
 
   it('registers the same webhook as "sojourn install", unless it is disabled', async () => {
