@@ -68,3 +68,9 @@ export const podDisruptionBudgets: ResourceType = {
 const rbac = { group: 'rbac.authorization.k8s.io', version: 'v1', namespaced: true } as const
 export const roles: ResourceType = { ...rbac, kind: 'Role', plural: 'roles' }
 export const roleBindings: ResourceType = { ...rbac, kind: 'RoleBinding', plural: 'rolebindings' }
+export const clusterRoleBindings: ResourceType = {
+  ...rbac,
+  kind: 'ClusterRoleBinding',
+  plural: 'clusterrolebindings',
+  namespaced: false,
+}

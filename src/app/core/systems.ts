@@ -84,13 +84,13 @@ export const systems: Readonly<Partial<Record<Role, StartSystem>>> = {
     return startActivatorRole(instance)
   },
 
-  async collector({ config, client, informers, door, events, ports, clusters, embedded, routes, lifecycle }) {
+  async collector({ config, client, informers, door, events, actAs, ports, clusters, embedded, routes, lifecycle }) {
     const { bondController } = await import('../../systems/collector/bonds/bond-controller.ts')
     const { Collector } = await import('../../systems/collector/controller.ts')
     const { dependsOnController } = await import('../../systems/collector/bonds/depends-on-controller.ts')
     const { cascadeRoute } = await import('../../systems/collector/route.ts')
     const ownsReferences = await isEmbedded(client)
-    const common = { client, informers, door, events, ports }
+    const common = { client, informers, door, events, actAs, ports }
     const collector = new Collector({ ...common, ...embedded, ownsReferences, collectCycles: config.collectCycles })
     lifecycle.run(collector)
     lifecycle.run(

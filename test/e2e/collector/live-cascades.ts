@@ -22,6 +22,7 @@ import type { InProcessDeleter } from '../../../src/systems/collector/owners/dep
 import { bondController } from '../../../src/systems/collector/bonds/bond-controller.ts'
 import { Collector } from '../../../src/systems/collector/controller.ts'
 import { startRealWorld, type World } from '../../world.ts'
+import { trusting } from '../../trusting.ts'
 
 export interface LiveOptions {
   /** Whether the collector deletes in the store of the server, as in `sojourn up`; otherwise it only has HTTPS, as in `sojourn run`. */
@@ -103,6 +104,7 @@ export class LiveCascades implements AsyncDisposable {
         : {}),
     })
     const bonds = bondController({
+      actAs: trusting(this.client),
       ...common,
       bondEdges: collector.bondEdges,
       cycleOf: (uid) => collector.cycleOf(uid),

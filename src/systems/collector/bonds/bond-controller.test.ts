@@ -1,4 +1,4 @@
-import { configMaps, namespaces } from '../../../kube/core-types.ts'
+import { clusterRoleBindings, configMaps, namespaces } from '../../../kube/core-types.ts'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { startWorld, type World } from '../../../../test/world.ts'
 import type { Bond } from '../../../apis/bond.ts'
@@ -54,6 +54,30 @@ async function remove(name: string, namespace: string): Promise<void> {
 }
 
 describe('a Bond', () => {
+  it('deletes no dependent that the user who wrote it may no longer delete', async () => {
+    await grant()
+    await create('database', 'platform')
+    await create('app', 'team')
+    await bind('Cascade', {})
+    const annotations = { 'sojourn.dev/creator': 'jo', 'sojourn.dev/creator-groups': '' }
+    const creator = { metadata: { annotations } }
+    await world.client.patch(bond.type, { namespace: 'team', name: 'b' }, { type: 'merge', body: creator })
+    await world.pass(1000)
+    await remove('database', 'platform')
+    expect(await find('team', 'app')).toBeDefined()
+    expect(await find('platform', 'database')).toBeDefined()
+    await world.client.create(clusterRoleBindings, {
+      apiVersion: 'rbac.authorization.k8s.io/v1',
+      kind: 'ClusterRoleBinding',
+      metadata: { name: 'jo' },
+      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'cluster-admin' },
+      subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: 'jo' }],
+    })
+    await world.pass(70_000)
+    expect(await find('team', 'app')).toBeUndefined()
+    expect(await find('platform', 'database')).toBeUndefined()
+  })
+
   it('takes its dependent along when what it needs goes, dependents first', async () => {
     await grant()
     await create('database', 'platform')

@@ -5,7 +5,7 @@ import type { Door } from '../../../departures/door/door.ts'
 import { RecordWriter } from '../../../departures/records/record-writer.ts'
 import { kubeSubject } from '../../../departures/subjects/subject.ts'
 import { keyOf, type Key } from '../../../kube/key.ts'
-import { refOf, type ResourceType, type StoredObject } from '../../../kube/object.ts'
+import { refOf, type KubeObject, type ResourceType, type StoredObject } from '../../../kube/object.ts'
 import { deepEqual } from '../../../kube/patches/patch.ts'
 import { ignoring, isStatusError } from '../../../kube/status-error.ts'
 import { Controller, type ControllerPorts } from '../../../runtime/controller/controller.ts'
@@ -13,6 +13,7 @@ import type { EventRecorder } from '../../../runtime/observability/event-recorde
 import type { Change } from '../../../runtime/cache/informer.ts'
 import type { Informers } from '../../../runtime/cache/informers.ts'
 import { settled, wakeAt, type Outcome } from '../../../runtime/controller/outcome.ts'
+import type { ActsFor } from '../../../tenancy/act-as.ts'
 import { setBondFinalizer, unblockOwners } from './bond-act.ts'
 import { decideBond, type BondDecision, type DependentsFact } from './bond-decide.ts'
 import { BondMarker } from './bond-marker.ts'
@@ -28,6 +29,8 @@ export interface BondOptions {
   readonly informers: Informers
   readonly door: Door
   readonly events: EventRecorder
+  /** Whose rights bound what a Bond deletes. */
+  readonly actAs: ActsFor
   readonly ports: ControllerPorts
   /** The client of another cluster; undefined while it cannot be reached. */
   readonly clusterClient?: (cluster: string) => Client | undefined
@@ -47,6 +50,9 @@ export interface BondOptions {
 export function bondController(options: BondOptions): Controller {
   return new BondReconciler(options).controller
 }
+
+/** A right that is granted counts within this time. */
+const refusedRetryMs = 60_000
 
 class BondReconciler {
   readonly controller: Controller
@@ -186,9 +192,14 @@ class BondReconciler {
       follows,
     }: { readonly propagation: 'Foreground' | 'Background'; readonly follows: string | undefined },
   ): Promise<number | undefined> {
-    const { client, door, events, ports } = this.#options
+    const { client, door, ports } = this.#options
     const type = await client.discovery.typeOf(object)
     if (!type) return undefined
+    const refusal = await this.#refusalOf(self, type, object)
+    if (refusal !== undefined) {
+      this.#reportKept(self, object, refusal)
+      return ports.clock.now() + refusedRetryMs
+    }
     const answer = await door.depart({
       subject: kubeSubject(client, type, refOf(object)),
       uid: object.metadata.uid,
@@ -197,13 +208,20 @@ class BondReconciler {
       follows,
       by: { system: 'collector', object: refOf(self) },
     })
-    if (answer.result === 'refused')
-      events.record(self, {
-        type: 'Warning',
-        reason: 'DependentSpared',
-        message: `${object.kind} ${object.metadata.name} is kept: ${sentenceOf(answer)}`,
-      })
+    if (answer.result === 'refused') this.#reportKept(self, object, sentenceOf(answer))
     return answer.result === 'held' ? (answer.until ?? ports.clock.now() + 60_000) : undefined
+  }
+
+  /** Why the Bond's creator may not have the dependent deleted; rights may have changed since the Bond was written. */
+  async #refusalOf(self: Bond, type: ResourceType, { metadata }: StoredObject): Promise<string | undefined> {
+    const { group, plural: resource } = type
+    const access = { verb: 'delete', group, resource, namespace: metadata.namespace ?? '', name: metadata.name }
+    return (await this.#options.actAs.for(self as unknown as KubeObject).refusalOf(access))?.message
+  }
+
+  #reportKept(self: Bond, object: StoredObject, why: string): void {
+    const message = `${object.kind} ${object.metadata.name} is kept: ${why}`
+    this.#options.events.record(self, { type: 'Warning', reason: 'DependentSpared', message })
   }
 
   /** Keeps the Bond as an edge of the graph while it binds something in this cluster. */
