@@ -13,6 +13,12 @@ export class CelError extends CelBox {
     this.message = message
     this.kind = kind
   }
+
+  /** The message without any value of the data, for people who cannot read that: what the error is, not of what. */
+  get shown(): string {
+    const [what = ''] = this.message.split(': ')
+    return what.replaceAll(/"(?:[^"\\]|\\.)*"?|-?\d+/g, '…')
+  }
 }
 
 /** One thing wrong with an expression, and where; line and column count from 1. */

@@ -107,13 +107,19 @@ const maxValues = 10_000
 /** The values of Secrets that this process has read, so that none of them can appear in a text. Newest last. */
 export class SecretValues {
   readonly #spellings = new Set<string>()
-  #pattern: RegExp | undefined
+  /** The same by their first characters, so that a text is looked through once, however many there are. */
+  readonly #byStart = new Map<string, readonly string[]>()
+
+  /** How many spellings are known. */
+  get size(): number {
+    return this.#spellings.size
+  }
 
   /** Remembers the values of a Secret in every spelling in which they may be repeated. */
   add(secret: KubeObject): void {
     if (!isSecret(secret) || String(secret.type).startsWith('helm.sh/')) return
-    const { data = {} } = secret as { readonly data?: Readonly<Record<string, string>> }
-    for (const encoded of Object.values(data)) {
+    const { data } = secret as { readonly data?: Readonly<Record<string, string>> | null }
+    for (const encoded of Object.values(data ?? {})) {
       const raw = Buffer.from(encoded, 'base64').toString('utf8')
       for (const line of [raw, ...raw.split(/\r?\n/)])
         for (const spelling of spellingsOf(line.trim())) this.#remember(spelling)
@@ -122,22 +128,31 @@ export class SecretValues {
 
   /** The text without any of the values. */
   removeFrom(text: string): string {
-    if (this.#spellings.size === 0) return text
-    this.#pattern ??= new RegExp(
-      [...this.#spellings]
-        .toSorted((a, b) => b.length - a.length)
-        .map(escapeRegExp)
-        .join('|'),
-      'g',
-    )
-    return text.replaceAll(this.#pattern, redacted)
+    if (this.#spellings.size === 0 || text.length < minValueLength) return text
+    let shown = ''
+    for (let at = 0; at < text.length;) {
+      const found = this.#byStart.get(text.slice(at, at + minValueLength))?.find((value) => text.startsWith(value, at))
+      shown += found === undefined ? text[at] : redacted
+      at += found?.length ?? 1
+    }
+    return shown
   }
 
   #remember(spelling: string): void {
     if (this.#spellings.has(spelling)) return
-    if (this.#spellings.size >= maxValues) this.#spellings.delete(this.#spellings.values().next().value ?? '')
+    if (this.#spellings.size >= maxValues) this.#forget(this.#spellings.values().next().value ?? '')
     this.#spellings.add(spelling)
-    this.#pattern = undefined
+    const start = spelling.slice(0, minValueLength)
+    const longestFirst = [...(this.#byStart.get(start) ?? []), spelling].toSorted((a, b) => b.length - a.length)
+    this.#byStart.set(start, longestFirst)
+  }
+
+  #forget(spelling: string): void {
+    this.#spellings.delete(spelling)
+    const start = spelling.slice(0, minValueLength)
+    const others = (this.#byStart.get(start) ?? []).filter((other) => other !== spelling)
+    if (others.length > 0) this.#byStart.set(start, others)
+    else this.#byStart.delete(start)
   }
 }
 
@@ -145,8 +160,4 @@ function spellingsOf(value: string): readonly string[] {
   if (value.length < minValueLength || value.length > maxValueLength) return []
   const bytes = Buffer.from(value)
   return [...new Set([value, bytes.toString('base64'), bytes.toString('base64url'), encodeURIComponent(value)])]
-}
-
-function escapeRegExp(text: string): string {
-  return text.replaceAll(/[\\^$.*+?()[\]{}|/-]/g, String.raw`\$&`)
 }

@@ -1,11 +1,19 @@
 import type { Guard } from '../../scripts/guards/guard.ts'
 import { cleanerGuards } from './cleaner-guards.ts'
+import { redactionGuards } from './redaction-guards.ts'
 import { parsingGuards } from './parsing-guards.ts'
 
 /** Where the attacks of tenants are, and the tests of what stops them. */
-export const testFolders = ['test/tenants', 'src/tenancy', 'src/kube', 'src/parsing', 'src/apiserver/schema/wire']
+export const testFolders = [
+  'test/tenants',
+  'src/tenancy',
+  'src/kube',
+  'src/runtime/observability',
+  'src/parsing',
+  'src/apiserver/schema/wire',
+]
 
 /** The numbers of attacks are words of test names here: each guard names the test that misses it. */
 export const cases: readonly string[] = []
 
-export const guards: readonly Guard[] = [...cleanerGuards, ...parsingGuards]
+export const guards: readonly Guard[] = [...cleanerGuards, ...redactionGuards, ...parsingGuards]

@@ -5,6 +5,7 @@ import { pacedTransport } from '../../client/paced-transport.ts'
 import { sleep, systemClock } from '../../runtime/time/clock.ts'
 import type { Logger } from '../../runtime/observability/log.ts'
 import { proveOutgoing } from '../../runtime/http/prove-outgoing.ts'
+import { secretKeepingTransport } from '../../runtime/observability/known-secrets.ts'
 import { loopLag } from '../../runtime/observability/loop-lag.ts'
 import { systemRandom } from '../../runtime/time/random.ts'
 import { certificateSource, firstCertificate, followCertificate } from './certificate-source.ts'
@@ -53,7 +54,7 @@ export async function startRun(config: Config, cluster: ClusterConfig, ports: Ru
     sleep: (ms, until) => sleep(clock, ms, until),
     random: systemRandom,
   })
-  const client = new Client(transport)
+  const client = new Client(secretKeepingTransport(transport))
   const routes = new RouteTable()
   const source = certificateSource(config, { client, clock })
   let isReady = () => false

@@ -7,6 +7,7 @@ import { Client } from '../../client/client.ts'
 import { RecordWriter } from '../../departures/records/record-writer.ts'
 import { systemClock } from '../../runtime/time/clock.ts'
 import type { Logger } from '../../runtime/observability/log.ts'
+import { secretKeepingTransport } from '../../runtime/observability/known-secrets.ts'
 import { loopLag } from '../../runtime/observability/loop-lag.ts'
 import { systemRandom } from '../../runtime/time/random.ts'
 import { machineAndPrivate } from '../../runtime/http/outgoing.ts'
@@ -89,7 +90,7 @@ export async function startUp(given: Config, log: Logger): Promise<Up> {
     onError: (error, where) =>
       log.error('internal error', { ...where, error: error instanceof Error ? error.stack : String(error) }),
   })
-  const client = new Client(server.transportAs(sojournUser))
+  const client = new Client(secretKeepingTransport(server.transportAs(sojournUser)))
   await registerKinds(client)
   home.resolve(client)
   const clientAs = (user: RouteUser) => new Client(server.transportAs(user))

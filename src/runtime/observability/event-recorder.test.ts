@@ -104,7 +104,7 @@ describe('EventRecorder', () => {
     const { recorder, events } = recording()
     recorder.record(pod, { ...note, message: 'x'.repeat(5000) })
     await recorder.flush()
-    expect(events()[0]).toMatchObject({ message: `${'x'.repeat(1023)}…` })
+    expect(events()[0]).toMatchObject({ message: `${'x'.repeat(1021)}…` })
   })
 })
 

@@ -2,9 +2,11 @@ import { BoundedMap } from '../../kube/basics/bounded-map.ts'
 import { events } from '../../kube/core-types.ts'
 import type { Client } from '../../client/client.ts'
 import { type KubeObject, type ObjectRef, type StoredObject, placeOf } from '../../kube/object.ts'
+import { publicText } from '../../kube/redact.ts'
 import { isStatusError } from '../../kube/status-error.ts'
 import { formatTime } from '../../kube/time.ts'
 import { sleep, tracked, type Clock } from '../time/clock.ts'
+import { knownSecrets } from './known-secrets.ts'
 import type { Logger } from './log.ts'
 import type { Counter } from './metric.ts'
 import type { Metrics } from './metrics.ts'
@@ -79,7 +81,9 @@ export class EventRecorder {
 
   /** Returns at once; the Event follows. */
   record(about: EventSubject, note: EventNote): void {
-    const series = this.#seriesOf(subjectOf(about), note)
+    // The one place that every Event passes: no credential reaches people who may only read Events.
+    const shown = { ...note, message: publicText(note.message, knownSecrets) }
+    const series = this.#seriesOf(subjectOf(about), shown)
     series.count++
     series.lastAt = this.#ports.clock.now()
     const { apiVersion, kind, namespace, name } = series.subject
@@ -172,7 +176,7 @@ export class EventRecorder {
       type,
       reason,
       action,
-      message: message.length > maxMessageLength ? `${message.slice(0, maxMessageLength - 1)}…` : message,
+      message,
       count,
       firstTimestamp: formatTime(firstAt),
       lastTimestamp: formatTime(lastAt),
@@ -189,7 +193,6 @@ export class EventRecorder {
 }
 
 const maxUnwritten = 1000
-const maxMessageLength = 1024
 /** The same thing after so long is a new Event. */
 const seriesMs = 600_000
 

@@ -1,3 +1,5 @@
+import { knownSecrets } from './known-secrets.ts'
+
 /** A value as it may appear in a log: secrets left out, errors spelled out, keys as text, bounded in depth and length. */
 export function loggable(value: unknown, depth = 0): unknown {
   switch (typeof value) {
@@ -28,7 +30,7 @@ const secretName =
 const secretText = /\b(Bearer|Basic) +[\w.~+/=-]{8,}|(?<=:\/\/)[^\s/@:]+:[^\s/@]+(?=@)|(?<=hooks\.slack\.com\/)[\w/-]+/g
 
 function withoutSecrets(text: string): string {
-  return text.replace(secretText, hidden)
+  return knownSecrets.removeFrom(text).replace(secretText, hidden)
 }
 
 function fromObject(value: object, depth: number): unknown {

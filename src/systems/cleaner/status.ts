@@ -1,4 +1,5 @@
 import { groupResource, type StoredObject } from '../../kube/object.ts'
+import { publicView } from '../../kube/redact.ts'
 import { formatTime } from '../../kube/time.ts'
 import { setCondition, type Condition } from '../../kube/conditions.ts'
 import { objectsOf, reasons, valueOf, type Because, type Decision, type Observed } from './decision/decide.ts'
@@ -70,7 +71,7 @@ export function evaluatedTargets(
     includeWhenEvaluating: evaluate,
   }))
   const withState = names.map((target) => {
-    const state = valueOf(resolutions.get(target.name))
+    const state = valueOf(resolutions.get(target.name), publicView)
     return state === null ? target : { ...target, state }
   })
   return JSON.stringify(withState).length <= maxStateSize ? withState : names

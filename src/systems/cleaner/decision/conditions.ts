@@ -40,7 +40,7 @@ export function evaluate(model: ConditionModel, variables: Variables, now: numbe
     if (program instanceof CelCompileError) return { is: 'error', condition, message: program.message }
     const value = program.evaluate(bindings, { budget })
     if (value instanceof CelError)
-      return { is: 'error', condition, message: value.message, ...(isSpent(value) ? { isSpent: true } : {}) }
+      return { is: 'error', condition, message: value.shown, ...(isSpent(value) ? { isSpent: true } : {}) }
     if (typeof value !== 'boolean')
       return { is: 'not-boolean', condition, type: value === null ? 'null' : typeof value }
     if (value) continue

@@ -1,4 +1,5 @@
 import { apiVersionOf, type KubeObject, type ResourceType, type StoredObject } from '../../../kube/object.ts'
+import { evaluatedView } from '../../../kube/redact.ts'
 import { formatTime, parseTime } from '../../../kube/time.ts'
 import type { Refusal } from '../../../tenancy/act-as.ts'
 import { evaluate, type NextEvaluation, type Variables } from './conditions.ts'
@@ -116,15 +117,15 @@ export function expiryOf({ metadata }: KubeObject, { ttlMs }: Model): number | u
 /** The variables of conditions by target name: an object, a list, or null. */
 function variablesOf({ targets }: Model, resolutions: ReadonlyMap<string, Resolution>): Variables {
   const evaluated = targets.filter((target) => target.evaluate)
-  return Object.fromEntries(evaluated.map(({ name }) => [name, valueOf(resolutions.get(name))]))
+  return Object.fromEntries(evaluated.map(({ name }) => [name, valueOf(resolutions.get(name), evaluatedView)]))
 }
 
-/** A resolution as conditions and sinks see it. */
-export function valueOf(resolution: Resolution | undefined): unknown {
-  if (resolution?.found === 'object') return resolution.object
+/** A resolution as conditions or sinks see it. */
+export function valueOf(resolution: Resolution | undefined, view: (object: StoredObject) => KubeObject): unknown {
+  if (resolution?.found === 'object') return view(resolution.object)
   if (resolution?.found !== 'list') return null
   const { type, objects } = resolution
-  return { apiVersion: apiVersionOf(type), kind: `${type.kind}List`, metadata: {}, items: objects }
+  return { apiVersion: apiVersionOf(type), kind: `${type.kind}List`, metadata: {}, items: objects.map(view) }
 }
 
 /** The objects a resolution holds. */

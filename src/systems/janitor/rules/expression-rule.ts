@@ -33,7 +33,7 @@ export const expressionRule: Rule = {
       })
       if (result === true) return hit(sentence)
       if (result === false) return miss
-      return undecided(result instanceof CelError ? result.message : 'its expression gave neither true nor false')
+      return undecided(result instanceof CelError ? result.shown : 'its expression gave neither true nor false')
     }
   },
 }

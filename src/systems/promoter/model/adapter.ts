@@ -39,7 +39,7 @@ export function markerValue(expression: string, revision: string): string {
   const compiled = compile(expression, kubernetesEnvironment({ revision: stringType }))
   if (compiled instanceof CelCompileError) throw invalidValue(compiled.message)
   const result = compiled.evaluate({ revision }, { budget: costLimit })
-  if (result instanceof CelError) throw invalidValue(result.message)
+  if (result instanceof CelError) throw invalidValue(result.shown)
   if (typeof result !== 'string' || result === '') throw invalidValue('must return a non-empty string')
   return result
 }
@@ -126,7 +126,7 @@ function evaluate<T extends 'boolean' | 'string'>(
 ): (T extends 'boolean' ? boolean : string) | Error {
   if (compiled instanceof Error) return compiled
   const result = compiled.evaluate({ self: object }, { budget: costLimit })
-  if (result instanceof CelError) return new Error(result.message)
+  if (result instanceof CelError) return new Error(result.shown)
   const value = toJson(result)
   if (typeof value !== type) return new Error(`returned ${JSON.stringify(value)?.slice(0, 80)}, not a ${type}`)
   return value as T extends 'boolean' ? boolean : string
