@@ -107,11 +107,34 @@ describe('loadKubeconfig', () => {
 })
 
 describe('parseKubeconfig', () => {
+  const parse = (text: string) => parseKubeconfig(text, { ...options, origin: 'Secret a/b' })
+
   it.each([
-    ['exec plugins', { exec: { command: 'rm' } }, /exec plugins are not run/],
-    ['file paths', { tokenFile: '/etc/passwd' }, /file paths are not read/],
-  ])("refuses %s from other people's text", (_, user, message) => {
-    expect(() => parseKubeconfig(stringify(kubeconfig(user)), { ...options, origin: 'Secret a/b' })).toThrow(message)
+    ['28: exec plugins', { exec: { command: 'rm' } }, /exec plugins are not run/],
+    ['29: a tokenFile', { tokenFile: '/etc/passwd' }, /file paths are not read/],
+    ['29: a client key file', { 'client-key': '/etc/passwd' }, /file paths are not read/],
+  ])("refuses %s from other people's text", async (_, user, message) => {
+    await expect(parse(stringify(kubeconfig(user)))).rejects.toThrow(message)
+  })
+
+  it("refuses a proxy-url from other people's text", async () => {
+    const { clusters, ...rest } = kubeconfig({ token: 't' })
+    const proxied = clusters.map(({ name, cluster }) => ({
+      name,
+      cluster: { ...cluster, 'proxy-url': 'http://10.0.0.1' },
+    }))
+    await expect(parse(stringify({ ...rest, clusters: proxied }))).rejects.toThrow('proxy-url is not used')
+  })
+
+  it.each([
+    ['82: a cycle', 'a: &a\n- *a\n', 'it has more than 0 aliases'],
+    ['83: brackets', '['.repeat(1000), 'nesting exceeded'],
+    ['more than 256 KiB', '#'.repeat(300_000), 'it is larger than 262144 bytes'],
+    ['many values', '- 1\n'.repeat(5001), 'it has more than 5000 values'],
+  ])("refuses %s from other people's text", async (_, text, message) => {
+    await expect(parse(text)).rejects.toThrow(
+      `Secret a/b is not read: ${message.startsWith('nesting') ? 'line 1: ' : ''}${message}`,
+    )
   })
 })
 

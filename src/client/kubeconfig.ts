@@ -4,7 +4,10 @@ import { dirname, resolve } from 'node:path'
 import { ConfigError, type ClusterConfig, type Credentials } from './cluster-config.ts'
 import { execCredentials, type ExecPlugin } from './exec-credentials.ts'
 import { fileToken } from './token-file.ts'
-import { yaml } from '../kube/yaml.ts'
+import { limits } from '../parsing/limits.ts'
+import { ParseRefusal } from '../parsing/parse-refusal.ts'
+import { parsingThread } from '../parsing/parsing-thread.ts'
+import { readYaml } from '../parsing/yaml-text.ts'
 
 export interface KubeconfigOptions {
   /** Which context; the file's current one when absent. */
@@ -25,10 +28,13 @@ export function kubeconfigContexts(paths: readonly string[]): readonly string[] 
   return (merge(paths.map(readKubeconfig)).contexts ?? []).map(({ name }) => name)
 }
 
-/** A kubeconfig that is not in a file, such as a Secret's. Relative paths and exec plugins in it are refused: it is other people's. */
-export function parseKubeconfig(text: string, options: KubeconfigOptions & { readonly origin: string }): ClusterConfig {
+/** A kubeconfig that is not in a file, such as a Secret's. File paths, exec plugins and proxies in it are refused: it is other people's. */
+export async function parseKubeconfig(
+  text: string,
+  options: KubeconfigOptions & { readonly origin: string },
+): Promise<ClusterConfig> {
   const { origin } = options
-  const config = parseText(text, origin)
+  const config = await readForeign(text, origin)
   for (const { user } of config.users ?? []) {
     if (user?.exec)
       throw new ConfigError(
@@ -43,6 +49,10 @@ export function parseKubeconfig(text: string, options: KubeconfigOptions & { rea
   for (const { cluster } of config.clusters ?? []) {
     if (cluster?.['certificate-authority'])
       throw new ConfigError(`${origin}: use certificate-authority-data instead of a file path`)
+    if (cluster?.['proxy-url'])
+      throw new ConfigError(
+        `${origin}: proxy-url is not used from a kubeconfig that is not a file of ours; leave it out`,
+      )
   }
   return clusterConfig(config, options, origin)
 }
@@ -63,6 +73,7 @@ interface KubeconfigCluster {
   readonly 'certificate-authority-data'?: string
   readonly 'insecure-skip-tls-verify'?: boolean
   readonly 'tls-server-name'?: string
+  readonly 'proxy-url'?: string
 }
 
 interface KubeconfigUser {
@@ -196,13 +207,32 @@ function readText(path: string): string {
   }
 }
 
+async function readForeign(text: string, origin: string): Promise<Kubeconfig> {
+  const { timeMs } = limits.kubeconfig
+  const [value] = await parsingThread
+    .read<readonly unknown[]>({ module: kubeconfigText, input: text, timeMs })
+    .catch((error: unknown) => {
+      throw error instanceof ParseRefusal ? notYaml(origin, error) : error
+    })
+  return checked(value, origin)
+}
+
+const kubeconfigText = new URL('kubeconfig-text.ts', import.meta.url).href
+
 function parseText(text: string, origin: string): Kubeconfig {
-  let value: unknown
   try {
-    value = yaml().parse(text)
+    return checked(readYaml(text, limits.ownFile).documents[0], origin)
   } catch (error) {
-    throw new ConfigError(`${origin} is not YAML: ${(error as Error).message.split('\n')[0]}`, { cause: error })
+    throw error instanceof ParseRefusal ? notYaml(origin, error) : error
   }
+}
+
+function notYaml(origin: string, cause: ParseRefusal): ConfigError {
+  const fault = cause.because === 'syntax' ? 'is not YAML' : 'is not read'
+  return new ConfigError(`${origin} ${fault}: ${cause.message}`, { cause })
+}
+
+function checked(value: unknown, origin: string): Kubeconfig {
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     throw new ConfigError(`${origin} is not a kubeconfig: it holds no mapping`)
   for (const field of ['contexts', 'clusters', 'users'] as const) {

@@ -1,6 +1,7 @@
-import { parseAllDocuments } from 'yaml'
 import { ConfigError } from '../client/cluster-config.ts'
 import type { KubeObject } from '../kube/object.ts'
+import { limits } from '../parsing/limits.ts'
+import { readYaml } from '../parsing/yaml-text.ts'
 import { formatDuration, formatTime, parseLongDuration, parseTime } from '../kube/time.ts'
 
 /** An object as users write it: `configmap/team/old`, or `namespace/team` for a cluster-scoped one. */
@@ -125,16 +126,18 @@ function targetOf(text: string, subject: string): TypedName {
   return second === undefined ? { kind, name: first } : { kind, namespace: first, name: second }
 }
 
+function documentsIn(path: string, content: string): readonly unknown[] {
+  try {
+    return readYaml(content, limits.ownFile).documents
+  } catch (error) {
+    throw new ConfigError(`--assume ${path} is not YAML: ${(error as Error).message}`, { cause: error })
+  }
+}
+
 function manifestsIn(path: string, content: string): readonly KubeObject[] {
-  const documents = parseAllDocuments(content)
-  const objects = documents.flatMap((document) => {
-    const [problem] = document.errors
-    if (problem) throw new ConfigError(`--assume ${path} is not YAML: ${problem.message.split('\n')[0]}`)
-    const value = document.toJS() as
-      | KubeObject
-      | { readonly kind: 'List'; readonly items: readonly KubeObject[] }
-      | null
-    if (value === null) return []
+  const objects = documentsIn(path, content).flatMap((document) => {
+    const value = document as KubeObject | { readonly kind: 'List'; readonly items: readonly KubeObject[] } | null
+    if (value === null || value === undefined) return []
     return value.kind === 'List' && 'items' in value ? (value.items as readonly KubeObject[]) : [value as KubeObject]
   })
   const bad = objects.find(({ apiVersion, kind, metadata }) => !apiVersion || !kind || !metadata?.name)

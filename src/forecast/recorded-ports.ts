@@ -88,7 +88,7 @@ async function copyCluster(
   cluster: string,
   { clock, onUnread, onClose }: RecordingPorts,
 ): Promise<Client> {
-  const config = parseKubeconfig(kubeconfig, {
+  const config = await parseKubeconfig(kubeconfig, {
     now: () => Date.now(),
     env: process.env,
     origin: `the kubeconfig of cluster ${cluster}`,

@@ -18,6 +18,26 @@ function packOf(...entries: Buffer[]): Buffer {
 const entry = (kind: number, content: Buffer, before = Buffer.alloc(0)) =>
   Buffer.concat([Buffer.from([(kind << 4) | (content.length & 15)]), before, deflateSync(content)])
 
+const mib = 1024 * 1024
+
+/** An empty object and deltas, each of the one before. */
+function chain(delta: readonly number[], length: number): Buffer[] {
+  const entries = [entry(3, Buffer.alloc(0))]
+  for (let at = 0; at < length; at++)
+    entries.push(entry(6, Buffer.from(delta), Buffer.from([entries.at(-1)?.length ?? 0])))
+  return entries
+}
+
+function varint(value: number): number[] {
+  return value < 128 ? [value] : [(value % 128) | 0x80, ...varint(Math.floor(value / 128))]
+}
+
+function ofCount(count: number): Buffer {
+  const pack = packOf()
+  pack.writeUInt32BE(count, 8)
+  return pack
+}
+
 describe('a pack', () => {
   it('holds what was put in, whatever its size', async () => {
     const sizes = [0, 1, 15, 16, 2047, 2048, 70_000]
@@ -52,6 +72,20 @@ describe('a pack', () => {
     await expect(readPack(Buffer.from('<html>'.repeat(20)))).rejects.toThrow('did not send a pack')
     const orphan = entry(7, Buffer.from([0, 0]), Buffer.alloc(20))
     await expect(readPack(packOf(orphan))).rejects.toThrow('has no base')
+  })
+
+  it.each([
+    ['an object of more than 16 MiB', () => packOf(entry(3, Buffer.alloc(16 * mib + 1))), 'bytes'],
+    ['a delta that makes one', () => packOf(...chain([0, ...varint(16 * mib + 1)], 1)), 'bytes'],
+    ['51 deltas in a row', () => packOf(...chain([0, 0], 51)), 'depth'],
+    [
+      'more than 256 MiB in all',
+      () => packOf(...Array.from({ length: 17 }, () => entry(3, Buffer.alloc(15.5 * mib)))),
+      'bytes',
+    ],
+    ['more than 100,000 objects', () => ofCount(100_001), 'nodes'],
+  ])('is refused with %s', async (_, pack, because) => {
+    await expect(readPack(pack())).rejects.toMatchObject({ name: 'ParseRefusal', because })
   })
 
   it('never makes anything but an error out of noise', async () => {

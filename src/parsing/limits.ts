@@ -41,7 +41,20 @@ export const limits = {
     documents: 100_000,
     timeMs: 2000,
   },
+  /** `unzippedBytes` of all objects together; one object is limited by `packObjectBytes`, `depth` is that of chains of deltas. */
+  gitPack: {
+    bytes: 64 * mib,
+    unzippedBytes: 256 * mib,
+    depth: 50,
+    nodes: 100_000,
+    aliases: 0,
+    documents: 1,
+    timeMs: 30_000,
+  },
   kubeconfig: { bytes: 256 * kib, depth: 20, nodes: 5000, aliases: 0, documents: 1, timeMs: 200 },
   /** What the person at the terminal names as a file of their own. */
   ownFile: { bytes: 16 * mib, depth: 100, nodes: 500_000, aliases: 10_000, documents: 10_000, timeMs: 30_000 },
 } as const satisfies Record<string, Limits>
+
+/** One object of a git pack. */
+export const packObjectBytes = 16 * mib

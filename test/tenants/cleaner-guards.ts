@@ -48,8 +48,8 @@ export const cleanerGuards: readonly Guard[] = [
   ...inFile('src/systems/cleaner/helm/release-holders.ts', [
     [
       '5: a record that says it is of another namespace',
-      "if (record.name === release.name && ['', namespace].includes(record.namespace)) return record",
-      'return record',
+      "if (record.name === release.name && ['', namespace].includes(record.namespace)) return { record, fault: '' }",
+      "return { record, fault: '' }",
     ],
     [
       '30: a user who may only write Cleaners uninstalls no release',

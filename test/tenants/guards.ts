@@ -10,6 +10,10 @@ export const testFolders = [
   'src/kube',
   'src/runtime/observability',
   'src/parsing',
+  'src/departures/records',
+  'src/systems/cleaner/helm',
+  'src/git',
+  'src/client',
   'src/apiserver/schema/wire',
 ]
 

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { configMaps, jobs, secrets } from '../../src/kube/core-types.ts'
 import type { KubeObject } from '../../src/kube/object.ts'
-import { decodeRelease, encodeRelease } from '../../src/systems/cleaner/helm/release-record.ts'
+import { encodeRelease } from '../../src/systems/cleaner/helm/release-record.ts'
+import { read } from '../../src/systems/cleaner/helm/release-text.ts'
 import { releaseHolder } from '../cleaners.ts'
 import { cleaner, configMap, refTo, refToCleaner } from './manifests.ts'
 import { until, worlds, type TenantWorld } from './tenant-world.ts'
@@ -26,7 +27,7 @@ describe.each(worlds)('a forged Helm release: $name', ({ start, recordsCreators 
   async function uninstall(name: string, { objects = [], hook, namespace, driver }: Forged): Promise<void> {
     const hooks = hook ? [{ events: ['pre-delete'], object: hook }] : []
     const holder = releaseHolder({ name, objects, hooks }, { namespace: 'a' })
-    await world.create('tenant', driver ? asConfigMap(holder) : rewritten(holder, namespace))
+    await world.create('tenant', driver ? asConfigMap(holder) : await rewritten(holder, namespace))
     const helm = { release: name, delete: true, ...(driver ? { driver } : {}) }
     await world.create('tenant', cleaner('a', name, { spec: { helm } }))
   }
@@ -177,8 +178,9 @@ function asConfigMap(holder: KubeObject): KubeObject {
 }
 
 /** The record with another namespace written into it. */
-function rewritten(holder: KubeObject, namespace: string | undefined): KubeObject {
+async function rewritten(holder: KubeObject, namespace: string | undefined): Promise<KubeObject> {
   if (namespace === undefined) return holder
-  const record = { ...decodeRelease(holder), namespace }
-  return { ...holder, data: { release: encodeRelease(record, holder) } }
+  const { release } = holder.data as { release: string }
+  const record = { ...read({ kind: holder.kind, release }), namespace }
+  return { ...holder, data: { release: await encodeRelease(record, holder) } }
 }

@@ -34,9 +34,29 @@ export const parsingGuards: readonly Guard[] = [
     ['92: __proto__ and constructor are keys', 'if (Object.hasOwn(binary, key))', 'if (key in binary)'],
   ]),
   ...inFile('src/app/core/route-table.ts', [
-    ['93: POST /approval', 'path.test(given) && decode(given) !== undefined', 'path.test(given)'],
+    ['is refused, not an error of the server', 'path.test(given) && decode(given) !== undefined', 'path.test(given)'],
   ]),
   ...inFile('src/apiserver/store/sqlite-store.ts', [
     ['97: nobody else reads the store', '  keepPrivate(options.path)\n', ''],
+  ]),
+  ...inFile('src/parsing/unzip.ts', [
+    ['88: a gzip bomb', '{ maxOutputLength: unzippedBytes }', '{}'],
+    ['89: many members that are small each', '{ maxOutputLength: unzippedBytes }', '{}'],
+  ]),
+  ...inFile('src/systems/cleaner/helm/release-text.ts', [
+    ['8: 201 hooks', 'if (hooks.length > mostHooks)', 'if (hooks.length > 1e9)'],
+    ['8: 2,001 documents in hooks', 'budget.documents -= documents.length', ''],
+  ]),
+  ...inFile('src/systems/cleaner/helm/release-record.ts', [
+    ['are refused once per version', 'if (before) throw before', ''],
+  ]),
+  ...inFile('src/client/kubeconfig.ts', [
+    ['refuses a proxy-url', "if (cluster?.['proxy-url'])", 'if (!cluster)'],
+    ['28: exec plugins', 'if (user?.exec)', 'if (!user)'],
+    ['29: a tokenFile', 'if (user?.tokenFile || ', 'if ('],
+  ]),
+  ...inFile('src/git/pack.ts', [
+    ['51 deltas in a row', 'if (depth > gitPack.depth)', 'if (depth > 1e9)'],
+    ['more than 256 MiB in all', 'if (reader.bytesLeft < 0)', 'if (reader.bytesLeft < -1e12)'],
   ]),
 ]

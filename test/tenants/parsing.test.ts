@@ -1,9 +1,11 @@
 import { readdirSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { parsingThread } from '../../src/parsing/parsing-thread.ts'
 import { hostileTexts } from '../parsing/hostile-texts.ts'
 import { costOf } from '../parsing/main-thread.ts'
+import { cleaner, configMap, refTo } from './manifests.ts'
 import { rawRequests } from './raw-request.ts'
 import { worlds, type TenantWorld } from './tenant-world.ts'
 
@@ -109,6 +111,23 @@ describe.each(worlds)('texts of tenants: $name', ({ name: kind, start }) => {
       else expect(warnings).toContain(`299 - ${JSON.stringify(line)}`)
     },
   )
+
+  it.each([
+    ['88: a gzip bomb', gzipSync(' '.repeat(64 * 1024 * 1024))],
+    ['89: a bomb of many members', Buffer.concat(Array.from({ length: 64 }, () => gzipSync(' '.repeat(1024 * 1024))))],
+    ['8: 2,001 documents', gzipSync(JSON.stringify({ name: 'bomb-8', manifest: '---\na: 1\n'.repeat(2001) }))],
+  ])('%s in a Helm record leaves the cleaner alive', async (name, bytes) => {
+    const release = `bomb-${name.split(':')[0]}`
+    const labels = { owner: 'helm', name: release, version: '1', status: 'deployed' }
+    const metadata = { namespace: 'a', name: `sh.helm.release.v1.${release}.v1`, labels }
+    const data = { release: Buffer.from(bytes.toString('base64')).toString('base64') }
+    await world.create('tenant', { apiVersion: 'v1', kind: 'Secret', metadata, type: 'helm.sh/release.v1', data })
+    await world.create('tenant', cleaner('a', release, { spec: { helm: { release, delete: true } } }))
+    await world.create('tenant', configMap('a', `${release}-other`))
+    await world.create('tenant', cleaner('a', `${release}-other`, { deletes: [`${release}-other`] }))
+    await world.gone(refTo('a', `${release}-other`))
+    expect(await world.get({ apiVersion: 'v1', kind: 'Secret', namespace: 'a', name: metadata.name })).toBeDefined()
+  })
 
   it.runIf(kind === 'embedded')('97: nobody else reads the store', () => {
     const folder = dirname(world.kubeconfig)

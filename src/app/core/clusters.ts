@@ -38,8 +38,8 @@ export function createClusters({
     informers,
     clock,
     log,
-    connect(text, cluster) {
-      const config = parseKubeconfig(text, {
+    async connect(text, cluster) {
+      const config = await parseKubeconfig(text, {
         now: () => clock.now(),
         env: process.env,
         origin: `the kubeconfig of cluster ${cluster}`,

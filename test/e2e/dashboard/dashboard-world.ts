@@ -22,7 +22,7 @@ export async function startDashboardWorld({ only = 'api,cleaner,collector,promot
   const data = mkdtempSync(join(tmpdir(), 'dashboard-'))
   const flags = { data, port: '0', 'proxy-port': '0', only, durable: false }
   const up = await startUp(readConfig({ flags, env: {} }), silentLogger)
-  const kubeconfig = parseKubeconfig(readFileSync(up.kubeconfig, 'utf8'), {
+  const kubeconfig = await parseKubeconfig(readFileSync(up.kubeconfig, 'utf8'), {
     now: () => Date.now(),
     env: {},
     origin: up.kubeconfig,

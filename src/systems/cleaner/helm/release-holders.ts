@@ -5,7 +5,8 @@ import type { KubeObject, ResourceType, StoredObject } from '../../../kube/objec
 import type { Actor, Refusal } from '../../../tenancy/act-as.ts'
 import { accessTo } from '../../../tenancy/confinement.ts'
 import type { Release } from '../decision/model.ts'
-import { decodeRelease, releaseLabels, revisionOf, type ReleaseRecord } from './release-record.ts'
+import { ParseRefusal } from '../../../parsing/parse-refusal.ts'
+import { readRelease, releaseLabels, revisionOf, type ReadRelease, type ReleaseRecord } from './release-record.ts'
 
 /** Where the records of a release are, and who reads them. */
 export interface ReleasePlace {
@@ -62,20 +63,25 @@ export async function readHolders({
   return holders.toSorted((left, right) => revisionOf(left) - revisionOf(right))
 }
 
-/** The newest record that can be decoded and says that it is of this release. */
-export function newestReadable(
+/** The newest record that can be read and says that it is of this release, or why there is none. */
+export async function newestReadable(
   holders: readonly StoredObject[],
   { namespace, release }: Pick<ReleasePlace, 'namespace' | 'release'>,
-): ReleaseRecord | undefined {
+): Promise<{ readonly record?: ReadRelease; readonly fault: string }> {
+  const faults: string[] = []
   for (const holder of holders.toReversed()) {
+    const refused = (why: string) => faults.push(`${holder.kind} ${holder.metadata.name}: ${why}`)
     try {
-      const record = decodeRelease(holder)
-      if (record.name === release.name && ['', namespace].includes(record.namespace)) return record
-    } catch {
-      // Fall back to the next older revision.
+      const record = await readRelease(holder)
+      if (record.name === release.name && ['', namespace].includes(record.namespace)) return { record, fault: '' }
+      refused('it is of another release')
+    } catch (error) {
+      // Fall back to the next older revision, unless it is only now that this one cannot be read.
+      if (!(error instanceof ParseRefusal) || !error.isFinal) throw error
+      refused(error.message)
     }
   }
-  return undefined
+  return { fault: faults[0] ?? 'there is none' }
 }
 
 /** What a record asks for, as one short text: an uninstall carries out what was decided, or nothing. Empty without a record. */

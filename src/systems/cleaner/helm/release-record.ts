@@ -1,5 +1,10 @@
-import { gunzipSync, gzipSync } from 'node:zlib'
-import type { KubeObject } from '../../../kube/object.ts'
+import { promisify } from 'node:util'
+import { gzip } from 'node:zlib'
+import type { KubeObject, StoredObject } from '../../../kube/object.ts'
+import { limits } from '../../../parsing/limits.ts'
+import { ParseRefusal } from '../../../parsing/parse-refusal.ts'
+import { parsingThread } from '../../../parsing/parsing-thread.ts'
+import type { ReleaseText } from './release-text.ts'
 
 /** A hook of a chart, as a release records it. */
 export interface ReleaseHook {
@@ -21,40 +26,58 @@ export interface ReleaseRecord {
   readonly info: { readonly status: string }
 }
 
+/** A record, and what the manifests in it say. */
+export interface ReadRelease extends ReleaseRecord {
+  readonly parsed: {
+    readonly objects: readonly KubeObject[]
+    /** Of each hook, in the order of `hooks`. */
+    readonly hooks: readonly (readonly KubeObject[])[]
+  }
+}
+
 /** The label selector of a release's records, the same for Secrets and ConfigMaps. */
 export const releaseLabels = (release: string): string => `owner=helm,name=${release}`
 
-/** Decodes the record in a Secret or ConfigMap; throws when it is not one. */
-export function decodeRelease(holder: KubeObject): ReleaseRecord {
-  const { release } = (holder.data ?? {}) as { release?: string }
-  if (!release) throw new Error(`${holder.kind} ${holder.metadata.name} has no data.release`)
-  // Helm's driver writes base64; a Secret encodes that in base64 again.
-  const text = holder.kind === 'Secret' ? Buffer.from(release, 'base64').toString('latin1') : release
-  const bytes = Buffer.from(text, 'base64')
-  const isZipped = bytes[0] === 0x1f && bytes[1] === 0x8b
-  const record = JSON.parse(
-    (isZipped ? gunzipSync(bytes, { maxOutputLength: maxRecordSize }) : bytes).toString('utf8'),
-  ) as Partial<ReleaseRecord>
-  if (typeof record.name !== 'string' || typeof record.manifest !== 'string')
-    throw new Error(`${holder.kind} ${holder.metadata.name} does not hold a release record`)
-  return {
-    ...record,
-    namespace: record.namespace ?? '',
-    version: record.version ?? 0,
-    hooks: record.hooks ?? [],
-    info: record.info ?? { status: 'unknown' },
-  } as ReleaseRecord
+/** Reads the record in a Secret or ConfigMap, in the parsing thread; throws ParseRefusal when it is not one or is too large. */
+export async function readRelease(holder: StoredObject): Promise<ReadRelease> {
+  const key = `${holder.metadata.uid}/${holder.metadata.resourceVersion}`
+  const before = refused.get(key)
+  if (before) throw before
+  const { release } = (holder.data ?? {}) as { release?: unknown }
+  try {
+    return await parsingThread.read<ReadRelease>({
+      module: releaseText,
+      input: { kind: holder.kind, release } satisfies ReleaseText,
+      timeMs: limits.helmRecord.timeMs,
+    })
+  } catch (error) {
+    if (error instanceof ParseRefusal && error.isFinal) remember(key, error)
+    throw error
+  }
+}
+
+const releaseText = new URL('release-text.ts', import.meta.url).href
+
+/** Records that were refused, by uid and version: they cost a thread's time once, not at every reconcile. Oldest first. */
+const refused = new Map<string, ParseRefusal>()
+const mostRefused = 1000
+
+function remember(key: string, refusal: ParseRefusal): void {
+  refused.set(key, refusal)
+  for (const oldest of refused.keys()) if (refused.size > mostRefused) refused.delete(oldest)
 }
 
 /** Encodes a changed record for the Secret or ConfigMap that holds it. */
-export function encodeRelease(record: ReleaseRecord, holder: KubeObject): string {
-  const text = gzipSync(JSON.stringify(record)).toString('base64')
+export async function encodeRelease({ parsed: _, ...record }: EncodedRelease, holder: KubeObject): Promise<string> {
+  const text = (await compress(JSON.stringify(record))).toString('base64')
   return holder.kind === 'Secret' ? Buffer.from(text, 'latin1').toString('base64') : text
 }
+
+type EncodedRelease = ReleaseRecord & Partial<Pick<ReadRelease, 'parsed'>>
+
+const compress = promisify(gzip)
 
 /** The revision of a record, by its label. */
 export function revisionOf({ metadata }: KubeObject): number {
   return Number(metadata.labels?.version ?? 0)
 }
-
-const maxRecordSize = 64 * 1024 * 1024

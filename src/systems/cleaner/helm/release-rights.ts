@@ -26,7 +26,7 @@ export async function preflight(place: ReleaseActors): Promise<Preflight> {
   const refusal = await refusalToRead(place)
   if (refusal) return { refusal }
   const holders = await readHolders(place)
-  const record = newestReadable(holders, place)
+  const { record } = await newestReadable(holders, place)
   const refused = record && (await refusalOfPlan(place, { holders, plan: planUninstall(record) }))
   return refused ? { refusal: refused } : { digest: digestOf(record) }
 }

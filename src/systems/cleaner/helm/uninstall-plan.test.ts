@@ -1,8 +1,10 @@
-import { gzipSync } from 'node:zlib'
+import { gunzipSync, gzipSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
-import { decodeRelease, encodeRelease } from './release-record.ts'
+import { encodeRelease, readRelease } from './release-record.ts'
+import { read } from './release-text.ts'
 import { planUninstall } from './uninstall-plan.ts'
 
+const mib = 1024 * 1024
 const document = (kind: string, name: string, annotations = '') =>
   `---\napiVersion: v1\nkind: ${kind}\nmetadata:\n  name: ${name}\n${annotations}`
 const record = {
@@ -38,8 +40,12 @@ const record = {
   ],
 }
 
+function encoded(value: unknown): string {
+  return gzipSync(JSON.stringify(value)).toString('base64')
+}
+
 describe('planUninstall', () => {
-  const plan = planUninstall(record)
+  const plan = planUninstall(read({ kind: 'ConfigMap', release: encoded(record) }))
 
   it('deletes objects in Helm’s uninstall order, unknown kinds last', () => {
     expect(plan.objects.map(({ kind }) => kind)).toEqual(['Service', 'Deployment', 'ConfigMap', 'Widget'])
@@ -59,23 +65,71 @@ describe('planUninstall', () => {
 })
 
 describe('release records', () => {
-  const holder = (kind: string, release: string) => ({
+  const holder = (kind: string, release: string, uid = 'uid') => ({
     apiVersion: 'v1',
     kind,
-    metadata: { name: 'sh.helm.release.v1.app.v2' },
+    metadata: { name: 'sh.helm.release.v1.app.v2', uid, resourceVersion: '1', creationTimestamp: '' },
     data: { release },
   })
 
-  it.each(['Secret', 'ConfigMap'])('are read and written as the %s driver does', (kind) => {
-    const driver = gzipSync(JSON.stringify(record)).toString('base64')
+  it.each(['Secret', 'ConfigMap'])('are read and written as the %s driver does', async (kind) => {
+    const driver = encoded(record)
     const stored = kind === 'Secret' ? Buffer.from(driver).toString('base64') : driver
-    expect(decodeRelease(holder(kind, stored))).toEqual(record)
-    expect(decodeRelease(holder(kind, encodeRelease(record, holder(kind, ''))))).toEqual(record)
+    const first = await readRelease(holder(kind, stored))
+    expect(first).toMatchObject(record)
+    const written = await encodeRelease(first, holder(kind, ''))
+    expect(await readRelease(holder(kind, written))).toEqual(first)
+    const driverText = kind === 'Secret' ? Buffer.from(written, 'base64').toString() : written
+    expect(JSON.parse(gunzipSync(Buffer.from(driverText, 'base64')).toString())).toEqual(record)
   })
 
   it.each([
     ['nothing', ''],
     ['garbage', 'AAAA'],
     ['something else', Buffer.from('{"a":1}').toString('base64')],
-  ])('that hold %s are refused', (_, release) => expect(() => decodeRelease(holder('ConfigMap', release))).toThrow())
+    ['hooks without a name', encoded({ ...record, hooks: [{ manifest: '', events: [] }] })],
+    ['hooks that are no list', encoded({ ...record, hooks: { a: 1 } })],
+  ])('that hold %s are refused', (_, release) => {
+    expect(() => read({ kind: 'ConfigMap', release })).toThrow(expect.objectContaining({ because: 'syntax' }))
+  })
+
+  it.each([
+    ['8: 2,001 documents', encoded({ ...record, manifest: '---\na: 1\n'.repeat(2001) }), 'documents'],
+    [
+      '8: 2,001 documents in hooks',
+      encoded({
+        ...record,
+        hooks: Array.from({ length: 3 }, () => ({ name: 'a', events: [], manifest: '---\na: 1\n'.repeat(667) })),
+      }),
+      'documents',
+    ],
+    [
+      '8: 201 hooks',
+      encoded({ ...record, hooks: Array.from({ length: 201 }, () => ({ name: 'a', events: [], manifest: '' })) }),
+      'nodes',
+    ],
+    ['88: a gzip bomb', gzipSync(' '.repeat(64 * mib)).toString('base64'), 'bytes'],
+    [
+      '89: many members that are small each',
+      Buffer.concat(Array.from({ length: 17 }, () => gzipSync(' '.repeat(mib)))).toString('base64'),
+      'bytes',
+    ],
+    ['88: a large manifest', encoded({ ...record, manifest: '#'.repeat(4 * mib + 1) }), 'bytes'],
+    ['82: a cycle in a manifest', encoded({ ...record, manifest: 'a: &a\n- *a\n- *a\n' }), 'depth'],
+  ])('are refused with %s', (_, release, because) => {
+    expect(() => read({ kind: 'ConfigMap', release })).toThrow(expect.objectContaining({ because }))
+  })
+
+  it('are refused once per version, not read again', async () => {
+    const bomb = holder('ConfigMap', gzipSync(' '.repeat(64 * mib)).toString('base64'), 'bomb')
+    const refusal = await readRelease(bomb).catch((error: unknown) => error)
+    expect(refusal).toMatchObject({ because: 'bytes' })
+    expect(await readRelease(bomb).catch((error: unknown) => error)).toBe(refusal)
+    const changed = {
+      ...bomb,
+      metadata: { ...bomb.metadata, resourceVersion: '2' },
+      data: { release: encoded(record) },
+    }
+    expect(await readRelease(changed)).toMatchObject({ name: 'app' })
+  })
 })

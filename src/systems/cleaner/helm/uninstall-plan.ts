@@ -1,6 +1,5 @@
-import { parseAllDocuments } from 'yaml'
 import type { KubeObject } from '../../../kube/object.ts'
-import type { ReleaseHook, ReleaseRecord } from './release-record.ts'
+import type { ReadRelease } from './release-record.ts'
 
 /** The steps of an uninstall, in order. */
 export interface UninstallPlan {
@@ -19,39 +18,27 @@ export interface Hook {
 }
 
 /** Plans an uninstall as Helm does: hooks by weight, objects in Helm's uninstall order, keep policies honoured. */
-export function planUninstall({ manifest, hooks }: ReleaseRecord): UninstallPlan {
-  const objects = parseManifests(manifest)
+export function planUninstall(record: ReadRelease): UninstallPlan {
+  const { objects } = record.parsed
   const isKept = ({ metadata }: KubeObject) =>
     metadata.annotations?.['helm.sh/resource-policy']?.trim().toLowerCase() === 'keep'
   return {
-    before: hooksFor(hooks, 'pre-delete'),
+    before: hooksFor(record, 'pre-delete'),
     objects: inUninstallOrder(objects.filter((object) => !isKept(object))),
     kept: objects.filter(isKept),
-    after: hooksFor(hooks, 'post-delete'),
+    after: hooksFor(record, 'post-delete'),
   }
 }
 
-/** Every object of a stream of YAML documents; Lists are replaced by their items. */
-export function parseManifests(text: string): readonly KubeObject[] {
-  const documents = parseAllDocuments(text, { uniqueKeys: false })
-  const values = Array.isArray(documents) ? documents.map((document) => document.toJS() as unknown) : []
-  return values.flatMap(unfold)
-}
-
-function unfold(value: unknown): readonly KubeObject[] {
-  if (typeof value !== 'object' || value === null || !('kind' in value)) return []
-  const object = value as KubeObject & { readonly items?: readonly unknown[] }
-  return object.kind.endsWith('List') && Array.isArray(object.items) ? object.items.flatMap(unfold) : [object]
-}
-
-function hooksFor(hooks: readonly ReleaseHook[], event: string): readonly Hook[] {
+function hooksFor({ hooks, parsed }: ReadRelease, event: string): readonly Hook[] {
   return hooks
+    .map((hook, index) => ({ ...hook, objects: parsed.hooks[index] ?? [] }))
     .filter(({ events }) => events.includes(event))
     .toSorted((left, right) => (left.weight ?? 0) - (right.weight ?? 0) || (left.name < right.name ? -1 : 1))
-    .flatMap(({ manifest, delete_policies: written }) => {
+    .flatMap(({ objects, delete_policies: written }) => {
       const policies = written && written.length > 0 ? written : ['before-hook-creation']
       const when = (['succeeded', 'failed'] as const).filter((result) => policies.includes(`hook-${result}`))
-      return parseManifests(manifest).map((object) => ({
+      return objects.map((object) => ({
         object,
         deleteBefore: policies.includes('before-hook-creation'),
         deleteWhen: when,

@@ -14,7 +14,7 @@ import {
 import { ignoring } from '../../../kube/status-error.ts'
 import type { Clock } from '../../../runtime/time/clock.ts'
 import type { Refusal } from '../../../tenancy/act-as.ts'
-import { encodeRelease, type ReleaseRecord } from './release-record.ts'
+import { encodeRelease, type ReadRelease } from './release-record.ts'
 import { digestOf, newestReadable, readHolders, refusalToRead, typeOfHolder } from './release-holders.ts'
 import {
   belongsToRelease,
@@ -54,8 +54,9 @@ export async function uninstall(request: UninstallRequest): Promise<UninstallRes
   const holders = await readHolders(request)
   const newest = holders.at(-1)
   if (!newest) return { result: 'absent' }
-  const record = newestReadable(holders, request)
-  if (!record) return { result: 'unreadable', message: `no revision of release ${request.release.name} can be decoded` }
+  const { record, fault } = await newestReadable(holders, request)
+  if (!record)
+    return { result: 'unreadable', message: `no revision of release ${request.release.name} can be read: ${fault}` }
   const { client, release, digest } = request
   if (digest !== undefined && digest !== digestOf(record))
     return { result: 'unreadable', message: `release ${release.name} has changed since the decision` }
@@ -86,11 +87,11 @@ export async function uninstall(request: UninstallRequest): Promise<UninstallRes
 /** Stores the status in the record, so that a retry does not run finished hooks again. */
 async function setStatus(
   client: Client,
-  { holder, record, status }: { holder: StoredObject; record: ReleaseRecord; status: 'uninstalling' | 'uninstalled' },
+  { holder, record, status }: { holder: StoredObject; record: ReadRelease; status: 'uninstalling' | 'uninstalled' },
 ): Promise<void> {
   const { name, namespace = '' } = holder.metadata
   const changed = { ...record, info: { ...record.info, status } }
-  const body = { metadata: { labels: { status } }, data: { release: encodeRelease(changed, holder) } }
+  const body = { metadata: { labels: { status } }, data: { release: await encodeRelease(changed, holder) } }
   await client.patch(typeOfHolder(holder), { namespace, name }, { type: 'merge', body })
 }
 

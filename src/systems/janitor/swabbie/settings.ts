@@ -1,5 +1,6 @@
-import { parse } from 'yaml'
 import { ConfigError } from '../../../client/cluster-config.ts'
+import { limits } from '../../../parsing/limits.ts'
+import { readYaml } from '../../../parsing/yaml-text.ts'
 
 /** A section of the file. It records which keys were read, so that unread ones can be reported. */
 export class Settings {
@@ -97,9 +98,9 @@ export class Settings {
 export function readSettings(text: string, variable: (name: string) => string | undefined): Settings {
   let values: unknown
   try {
-    values = parse(fillIn(text, variable))
+    values = readYaml(fillIn(text, variable), limits.ownFile).documents[0]
   } catch (error) {
-    throw new ConfigError(`swabbie.yml is not YAML: ${(error as Error).message.split('\n')[0]}`, { cause: error })
+    throw new ConfigError(`swabbie.yml is not YAML: ${(error as Error).message}`, { cause: error })
   }
   if (!isRecord(values)) throw new ConfigError('swabbie.yml is empty or not a map of settings')
   return new Settings(values)
