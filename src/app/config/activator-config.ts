@@ -1,6 +1,7 @@
 import { isIP } from 'node:net'
 import { ConfigError } from '../../client/cluster-config.ts'
 import { tlsPolicyError, type TlsPolicy } from '../../systems/activator/proxy/tls/tls-policy.ts'
+import { trustedProxyProblem } from '../../systems/activator/proxy/routing/trusted-proxies.ts'
 import { proxlessEnvironment, type ProxlessEnvironment } from '../../systems/activator/proxless-environment.ts'
 
 /** The settings of the activator. */
@@ -31,6 +32,12 @@ export interface ActivatorConfig {
   readonly drainMs: number
   /** How long the proxy still accepts requests after it has become unready. Defaults to 0. */
   readonly drainDelayMs: number
+  /** Addresses and CIDR ranges of proxies in front, whose X-Forwarded fields are believed. Defaults to none. */
+  readonly trustedProxies: readonly string[]
+  /** Serve only domains that a Namespace reserves by its annotation. Defaults to false. */
+  readonly requireDomainGrant: boolean
+  /** How long a domain stays with its namespace after the last Service has given it up. Defaults to 10 minutes. */
+  readonly domainReleaseMs: number
   /** What the environment of a proxless installation says. */
   readonly proxless: Pick<ProxlessEnvironment, 'options' | 'limits' | 'unneeded'>
 }
@@ -90,6 +97,20 @@ export const activatorFlags = {
     help: 'Port at which other proxies wait until a workload is up: forward auth (default: none)',
     value: 'PORT',
   },
+  'trusted-proxies': {
+    type: 'string',
+    help: 'Proxies in front whose X-Forwarded-* and Forwarded fields are believed; those of other clients are dropped (default: none)',
+    value: 'CIDR,…',
+  },
+  'require-domain-grant': {
+    type: 'boolean',
+    help: 'Serve only domains that the annotation sojourn.dev/domains of a Namespace reserves for it',
+  },
+  'domain-release-after': {
+    type: 'string',
+    help: 'How long a domain stays reserved for its namespace after the last Service has given it up (default: 10m)',
+    value: 'DURATION',
+  },
   drain: { type: 'string', help: 'How long requests may take to end when stopping (default: 3s)', value: 'DURATION' },
   'drain-delay': {
     type: 'string',
@@ -119,6 +140,9 @@ export function readActivatorConfig(settings: Settings): ActivatorConfig {
     peerPort: settings.port('peer-port') ?? 0,
     peerLeaseMs: peerLeaseOf(settings),
     companions: settings.boolean('companions', address !== undefined && !isLoopback(address)),
+    trustedProxies: trustedProxiesOf(settings.text('trusted-proxies')),
+    requireDomainGrant: settings.boolean('require-domain-grant', false),
+    domainReleaseMs: settings.duration('domain-release-after', 600_000),
     drainMs: settings.duration('drain', 3000),
     drainDelayMs: settings.duration('drain-delay', 0),
     proxless: proxlessEnvironment(env),
@@ -129,6 +153,16 @@ export function readActivatorConfig(settings: Settings): ActivatorConfig {
     ...(address === undefined ? {} : { address }),
     ...(env.POD_NAME ? { name: env.POD_NAME } : {}),
   }
+}
+
+function trustedProxiesOf(found: ReturnType<Settings['text']>): readonly string[] {
+  const ranges = (found?.text ?? '').split(',').flatMap((range) => range.trim() || [])
+  for (const range of ranges) {
+    const problem = trustedProxyProblem(range)
+    if (problem !== undefined)
+      throw new ConfigError(`${found?.where}: ${JSON.stringify(range)} cannot be used: ${problem}`)
+  }
+  return ranges
 }
 
 /** Lease durations are whole seconds, and a holder needs a few attempts to renew. */

@@ -55,14 +55,17 @@ const handoverAloneMs = 1500
 function startOptions(instance: Instance, hasReplicas: boolean): StartOptions {
   const { config, external } = instance
   const { address, companions, tlsPort, tlsPolicy, checkPort, proxyProtocol, proxless } = config.activator
+  const { requireDomainGrant, domainReleaseMs, trustedProxies } = config.activator
   return {
     ...proxless.options,
-    limits: proxless.limits,
+    limits: { ...proxless.limits, trustedProxies },
     tlsPolicy,
     host: config.host,
     port: config.proxyPort,
     proxyProtocol,
     dryRun: config.dryRun,
+    requireDomainGrant,
+    domainReleaseMs,
     ...(tlsPort === undefined ? {} : { tlsPort }),
     ...(checkPort === undefined ? {} : { checkPort }),
     ...takeoverOptions(instance),

@@ -8,6 +8,7 @@ import type { Metrics } from '../../runtime/observability/metrics.ts'
 import { sleep, type Clock } from '../../runtime/time/clock.ts'
 import { Actions } from './cluster/act.ts'
 import { probeActivity } from './cluster/activity.ts'
+import { DomainStore } from './cluster/domain-store.ts'
 import { autoscalerTarget, sliceService, type Caches } from './cluster/observe.ts'
 import { TakeoverActions } from './cluster/takeover-actions.ts'
 import { WorkloadCaches } from './cluster/workload-caches.ts'
@@ -16,6 +17,8 @@ import { UsageTracker } from './decision/usage.ts'
 import { WakeAttempts } from './decision/wake-attempts.ts'
 import { CertificatePublisher } from './feed/certificate-publisher.ts'
 import { Publisher } from './feed/publisher.ts'
+import { DomainRules } from './model/domain-rules.ts'
+import { HostClaims } from './model/host-claims.ts'
 import { settingDefaults, type SettingDefaults } from './model/service-settings.ts'
 import type { EndpointSlice } from './model/endpoints.ts'
 import { ServiceRegistry, type OnDemandService } from './model/service-registry.ts'
@@ -54,6 +57,10 @@ export interface ActivatorOptions {
   readonly tls?: boolean
   /** How often the proxy's counters are read; 0 is never, for forecasts. Defaults to 1 s. */
   readonly scanMs?: number
+  /** Serve only domains that a Namespace reserves by annotation. Defaults to false. */
+  readonly requireDomainGrant?: boolean
+  /** How long a domain stays with its namespace after the last Service has given it up. Defaults to 10 minutes. */
+  readonly domainReleaseMs?: number
 }
 
 /** What every part of one activator shares. */
@@ -69,6 +76,8 @@ interface Shared {
   readonly actions: Actions
   readonly queues: WorkQueues
   readonly now: () => number
+  readonly rules: DomainRules
+  readonly claims: HostClaims
 }
 
 /** An activator's parts, wired but not started. */
@@ -77,6 +86,8 @@ export interface ActivatorParts extends Omit<Shared, 'ports' | 'options' | 'wake
   readonly listeners: PortListeners
   readonly takeover: TakeoverReconciler
   readonly tls: TlsParts | undefined
+  /** Undefined where one namespace is served: nothing there can be taken from another. */
+  readonly domains: DomainStore | undefined
 }
 
 interface TlsParts {
@@ -89,6 +100,7 @@ export interface ActivatorHooks {
   readonly onWake: (route: string) => void
   readonly onDecision: (workload: string, decision: Decision) => void
   readonly refreshCertificates: () => void
+  readonly onClaim: () => void
 }
 
 /** Builds the parts of an activator from the outside in: caches, queues, proxy feed, takeover, then the two reconcilers. */
@@ -108,8 +120,9 @@ export function buildActivator(
   const tls = options.tls ? openTls(shared, (id) => service.hostsOf(id)) : undefined
   const feed = { publisher, listeners, takeover, tls }
   const workload = workloadReconciler(shared, feed, hooks.onDecision)
-  const service = serviceReconciler(shared, feed, hooks.refreshCertificates)
-  return { ...shared, ...feed }
+  const service = serviceReconciler(shared, feed, hooks)
+  const domains = options.namespace === undefined ? openDomains(shared) : undefined
+  return { ...shared, ...feed, domains }
 }
 
 type Feed = Pick<ActivatorParts, 'publisher' | 'listeners' | 'takeover' | 'tls'>
@@ -122,6 +135,7 @@ function share(
 ): Shared {
   const { client, informers, clock } = ports
   const plane = ports.openPlane(calls.onWake)
+  const rules = new DomainRules({ requireGrant: options.requireDomainGrant ?? false })
   const queues = new WorkQueues({ ...ports, ...calls })
   return {
     ports,
@@ -143,7 +157,21 @@ function share(
     actions: new Actions(client),
     queues,
     now: () => clock.now(),
+    rules,
+    claims: new HostClaims(rules),
   }
+}
+
+function openDomains({ ports, options, caches, registry, queues, rules, claims }: Shared): DomainStore {
+  const { dryRun = false, scanMs, domainReleaseMs: releaseAfterMs = 600_000 } = options
+  return new DomainStore({
+    ...ports,
+    rules,
+    claims,
+    releaseAfterMs,
+    mayWrite: () => !dryRun && scanMs !== 0 && ports.peers.leading && caches.services.synced && queues.services.idle,
+    onChange: () => queues.enqueueServices([...registry.all()].map(({ id }) => id)),
+  })
 }
 
 function openCaches({ client, informers }: ActivatorPorts, options: ActivatorOptions): Caches {
@@ -225,7 +253,11 @@ function workloadReconciler(
   })
 }
 
-function serviceReconciler(shared: Shared, feed: Feed, refreshCertificates: () => void): ServiceReconciler {
+function serviceReconciler(
+  shared: Shared,
+  feed: Feed,
+  { refreshCertificates, onClaim }: ActivatorHooks,
+): ServiceReconciler {
   const { ports, options, caches, queues } = shared
   return new ServiceReconciler({
     ...ports,
@@ -243,5 +275,6 @@ function serviceReconciler(shared: Shared, feed: Feed, refreshCertificates: () =
       refreshCertificates()
     },
     enqueueServices: (ids) => queues.enqueueServices(ids),
+    onClaim,
   })
 }

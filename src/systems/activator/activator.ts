@@ -1,5 +1,6 @@
 import type { ObjectRef } from '../../kube/object.ts'
 import { buildActivator, type ActivatorOptions, type ActivatorParts, type ActivatorPorts } from './activator-parts.ts'
+import type { DomainStore } from './cluster/domain-store.ts'
 import type { Decision } from './decision/decide.ts'
 import { workloadId, type OnDemandService } from './model/service-registry.ts'
 import type { DataPlane } from './proxy/planes/data-plane.ts'
@@ -12,6 +13,8 @@ import { ActivatorMetrics } from './views/activator-metrics.ts'
 import { History, type HistoryStep } from './views/history.ts'
 
 const defaultScanMs = 1000
+const storeSoonMs = 200
+const storeEveryMs = 60_000
 
 /** An on-demand Service as this replica knows it, for status tables and the dashboard. */
 export interface ActivatorRow {
@@ -38,6 +41,8 @@ export class Activator implements PeerService {
   /** Where the cluster reaches this replica; peers no longer tell once it retires. */
   readonly #address: string | undefined
   #cancelScan: () => void = () => {}
+  #cancelStore: () => void = () => {}
+  #isStoreDue = false
 
   constructor(ports: ActivatorPorts, options: ActivatorOptions = {}) {
     const { clock, log, peers, metrics } = ports
@@ -49,6 +54,7 @@ export class Activator implements PeerService {
       onWake: (route) => this.#triggers.requestWaiting(route),
       onDecision: (workload, decision) => this.#noteDecision(workload, decision),
       refreshCertificates: () => this.#refreshCertificates(),
+      onClaim: () => this.#storeClaimsSoon(),
     })
     const { queues } = this.#parts
     this.#triggers = new Triggers({ ...this.#parts, peers })
@@ -64,14 +70,17 @@ export class Activator implements PeerService {
   /** Runs until the signal aborts, then writes the last uses that the API does not have yet and closes the caches. */
   async start(signal: AbortSignal): Promise<void> {
     const { clock } = this.#ports
-    const { workloads, queues, tls } = this.#parts
+    const { workloads, queues, tls, domains } = this.#parts
     workloads.openUsual()
     const stopWatching = this.#triggers.watch()
     tls?.secrets.subscribe(() => this.#refreshCertificates())
     void tls?.secrets.whenSynced().then(() => this.#refreshCertificates())
     if (this.#scanMs > 0) this.#cancelScan = clock.after(this.#scanMs, () => this.#scanUsage())
+    // Before the first Service is read: the oldest Service must not get a domain that another one has.
+    await domains?.load()
     await queues.start(signal)
     this.#cancelScan()
+    this.#cancelStore()
     stopWatching()
     this.#drains.close()
     if (!this.#dryRun) await this.#scan.flush(clock.now())
@@ -146,6 +155,23 @@ export class Activator implements PeerService {
       .catch((error: unknown) => log.error('could not pass certificates to the proxy', { error }))
   }
 
+  /** Claims come in crowds at a start. Freed ones are looked for once a minute. */
+  #storeClaimsSoon(): void {
+    const { domains } = this.#parts
+    if (this.#isStoreDue || !domains || this.#scanMs === 0 || this.#dryRun) return
+    this.#isStoreDue = true
+    this.#cancelStore()
+    this.#storeClaimsAfter(storeSoonMs, domains)
+  }
+
+  #storeClaimsAfter(delayMs: number, domains: DomainStore): void {
+    this.#cancelStore = this.#ports.clock.after(delayMs, () => {
+      this.#isStoreDue = false
+      this.#storeClaimsAfter(storeEveryMs, domains)
+      void domains.write().then((isDone) => isDone || !this.#ports.peers.leading || this.#storeClaimsSoon())
+    })
+  }
+
   #scanUsage(): void {
     const { clock } = this.#ports
     this.#cancelScan = clock.after(this.#scanMs, () => this.#scanUsage())
@@ -155,7 +181,8 @@ export class Activator implements PeerService {
   }
 
   #close(): void {
-    const { workloads, tls, caches, listeners } = this.#parts
+    const { workloads, tls, caches, listeners, domains } = this.#parts
+    domains?.close()
     workloads.close()
     tls?.secrets.close()
     for (const cache of [caches.services, caches.slices, caches.autoscalers]) cache.close()

@@ -2,6 +2,7 @@
 export interface PolicyRule {
   readonly apiGroups: readonly string[]
   readonly resources: readonly string[]
+  readonly resourceNames?: readonly string[]
   readonly verbs: readonly string[]
 }
 
@@ -22,7 +23,12 @@ export const activatorRules: readonly PolicyRule[] = [
   },
   { apiGroups: ['discovery.k8s.io'], resources: ['endpointslices'], verbs: follow },
   { apiGroups: ['autoscaling'], resources: ['horizontalpodautoscalers'], verbs: follow },
+  // Domains that are reserved for a Namespace.
+  { apiGroups: [''], resources: ['namespaces'], verbs: follow },
 ]
+
+/** The ConfigMaps in Sojourn's namespace that hold who has claimed which domain. */
+export const domainShards: readonly string[] = Array.from({ length: 8 }, (_, index) => `sojourn-domains-${index}`)
 
 /** What it needs more to lead callers inside the cluster through the proxy, by Services of its own. */
 export const companionRules: readonly PolicyRule[] = [
@@ -46,4 +52,6 @@ export const certificateRules: readonly PolicyRule[] = [{ apiGroups: [''], resou
 export const fleetRules: readonly PolicyRule[] = [
   { apiGroups: [''], resources: ['secrets'], verbs: ['get', 'create'] },
   { apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: ['get', 'list', 'create', 'update'] },
+  { apiGroups: [''], resources: ['configmaps'], verbs: [...follow, 'create'] },
+  { apiGroups: [''], resources: ['configmaps'], resourceNames: domainShards, verbs: ['update'] },
 ]

@@ -1,3 +1,5 @@
+import type { DomainRules } from './domain-rules.ts'
+
 /** A Service's claim to hosts. */
 export interface Claim {
   /** `namespace/name` of the Service. */
@@ -15,7 +17,8 @@ export interface Claim {
 /** A domain that a Service asked for and another Service owns. */
 export interface LostDomain {
   readonly domain: string
-  readonly owner: string
+  /** Undefined where it is reserved for a namespace in which no Service claims it now. */
+  readonly owner: string | undefined
 }
 
 /** The owners of a domain: the first claim overall and, in its namespace, the first claim of each path prefix. */
@@ -25,13 +28,18 @@ interface HostOwners {
 }
 
 /**
- * Grants every domain to the oldest Service that claims it, and to other Services of its namespace on other path prefixes.
- * The result does not depend on the order of claims, so every replica computes the same one.
+ * Grants every domain to a namespace that may have it by the rules; where several may, to that of the oldest Service. Services
+ * of one namespace share it by path prefix. The result does not depend on the order of claims, so all replicas agree.
  */
 export class HostClaims {
+  readonly #rules: Pick<DomainRules, 'mayHave'>
   readonly #claims = new Map<string, Claim>()
   /** The Services that claim a domain. */
   readonly #contenders = new Map<string, Set<string>>()
+
+  constructor(rules: Pick<DomainRules, 'mayHave'> = { mayHave: () => true }) {
+    this.#rules = rules
+  }
 
   /** Replaces a Service's claim; returns the other Services whose domains changed. */
   set(claim: Claim): ReadonlySet<string> {
@@ -54,8 +62,29 @@ export class HostClaims {
     if (!claim) return []
     return hostsOf(claim).flatMap((domain) => {
       const owner = ownerFor(claim, this.#ownersOf(domain))
-      return owner === undefined || owner === id ? [] : [{ domain, owner }]
+      return owner === id ? [] : [{ domain, owner }]
     })
+  }
+
+  /** Other Services that claim a domain of this one, and do not share it by path. */
+  rivals(id: string): ReadonlySet<string> {
+    const claim = this.#claims.get(id)
+    const others = (claim?.domains ?? []).flatMap((domain) => [...(this.#contenders.get(domain) ?? [])])
+    return new Set(others.filter((other) => other !== id && claim && areRivals(claim, this.#claims.get(other))))
+  }
+
+  isClaimedIn(namespace: string, domain: string): boolean {
+    return [...(this.#contenders.get(domain) ?? [])].some((id) => id.startsWith(`${namespace}/`))
+  }
+
+  /** The owner of each domain, without names inside the cluster. */
+  *owners(): Generator<readonly [string, { readonly namespace: string; readonly name: string; readonly uid: string }]> {
+    for (const host of this.#contenders.keys()) {
+      const first = this.#ownersOf(host)?.first
+      if (!first?.domains.includes(host)) continue
+      const namespace = namespaceOf(first)
+      yield [host, { namespace, name: first.id.slice(namespace.length + 1), uid: first.uid }]
+    }
   }
 
   #change(id: string, claim: Claim | undefined): ReadonlySet<string> {
@@ -88,7 +117,9 @@ export class HostClaims {
   }
 
   #ownersOf(host: string): HostOwners | undefined {
-    const claims = [...(this.#contenders.get(host) ?? [])].flatMap((id) => this.#claims.get(id) ?? [])
+    const claims = [...(this.#contenders.get(host) ?? [])]
+      .flatMap((id) => this.#claims.get(id) ?? [])
+      .filter((claim) => claim.inner.includes(host) || this.#rules.mayHave(namespaceOf(claim), host))
     const first = claims.reduce<Claim | undefined>((best, each) => better(best, each, host), undefined)
     if (!first) return undefined
     const byPath = new Map<string, Claim>()
@@ -104,6 +135,10 @@ function ownerFor(claim: Claim, owners: HostOwners | undefined): string | undefi
   if (!owners) return undefined
   const { first, byPath } = owners
   return namespaceOf(claim) === namespaceOf(first) ? byPath.get(claim.pathPrefix)?.id : first.id
+}
+
+function areRivals(one: Claim, other: Claim | undefined): boolean {
+  return other !== undefined && (namespaceOf(one) !== namespaceOf(other) || one.pathPrefix === other.pathPrefix)
 }
 
 function hostsOf(claim: Claim | undefined): readonly string[] {

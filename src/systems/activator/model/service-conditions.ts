@@ -9,9 +9,12 @@ const wakeableCondition = 'sojourn.dev/Wakeable'
 /** Whether its callers come through the proxy; said of those that ask for it. */
 export const takenOverCondition = 'sojourn.dev/TakenOver'
 
+/** Whether another Service claims a domain of it; said only while one does. */
+export const domainConflictCondition = 'sojourn.dev/DomainConflict'
+
 /** Whether we set conditions of this type. */
 export function isOurs({ type }: Condition): boolean {
-  return type === onDemandCondition || type === wakeableCondition || type === takenOverCondition
+  return [onDemandCondition, wakeableCondition, takenOverCondition, domainConflictCondition].includes(type)
 }
 
 /** A Service's conditions, ours and others'. */
@@ -35,8 +38,8 @@ export function afterWaking(
   return after === before ? undefined : after
 }
 
-/** Conditions without what is said of those that ask to be taken over. */
-export function withoutTakenOver(conditions: readonly Condition[]): readonly Condition[] {
-  const has = conditions.some(({ type }) => type === takenOverCondition)
-  return has ? conditions.filter(({ type }) => type !== takenOverCondition) : conditions
+/** Conditions without those of a type; the same array if there are none. */
+export function withoutCondition(conditions: readonly Condition[], unwanted: string): readonly Condition[] {
+  const has = conditions.some(({ type }) => type === unwanted)
+  return has ? conditions.filter(({ type }) => type !== unwanted) : conditions
 }

@@ -7,14 +7,21 @@ import { settled, wakeAt, type Outcome } from '../../../runtime/controller/outco
 import { isOurs as isOurMade, type Actions } from '../cluster/act.ts'
 import { annotation, isOnDemand, missingTarget, type Fault } from '../model/annotations.ts'
 import { readServiceSettings, type SettingDefaults } from '../model/service-settings.ts'
-import { HostClaims, companionName, innerHosts } from '../model/host-claims.ts'
+import { companionName, innerHosts, type HostClaims } from '../model/host-claims.ts'
 import { backendsOf, portOf, type EndpointSlice } from '../model/endpoints.ts'
 import { podSlicesOf } from '../cluster/observe.ts'
 import type { Peers } from '../replicas/peers.ts'
 import type { Address } from '../proxy/routing/route.ts'
 import { routeConfig, type Publisher } from '../feed/publisher.ts'
 import type { OnDemandService, ServiceRegistry } from '../model/service-registry.ts'
-import { conditionsOf, isOurs, onDemandCondition, withoutTakenOver } from '../model/service-conditions.ts'
+import {
+  conditionsOf,
+  domainConflictCondition,
+  isOurs,
+  onDemandCondition,
+  takenOverCondition,
+  withoutCondition,
+} from '../model/service-conditions.ts'
 import type { PortListeners } from '../takeover/port-listeners.ts'
 import { podsServiceName, whyNotTakeover } from '../decision/takeover.ts'
 import type { TakeoverReconciler } from '../takeover/takeover-reconciler.ts'
@@ -35,6 +42,9 @@ export interface ServiceReconcilerParts {
   readonly events: Pick<EventRecorder, 'record'>
   readonly now: () => number
   readonly defaults: SettingDefaults
+  readonly claims: HostClaims
+  /** Stores new claims soon. */
+  readonly onClaim: () => void
   /** Only one namespace is looked after, so that bare names are not ambiguous. */
   readonly namespaced: boolean
   /** The port the proxies take requests from the cluster at; undefined makes no companions. */
@@ -58,7 +68,6 @@ const absenceMs = 5000
 /** Publishes a route for each annotated Service, and removes it with the annotation. */
 export class ServiceReconciler {
   readonly #parts: ServiceReconcilerParts
-  readonly #claims = new HostClaims()
   /** What ConfigMaps last held for those who wait, by the Service that names them. */
   readonly #files = new Map<string, WaitingFiles>()
   /** Since when Services miss a workload that they name. */
@@ -70,7 +79,7 @@ export class ServiceReconciler {
 
   /** The hosts that lead to a Service. */
   hostsOf(id: string): readonly string[] {
-    return this.#claims.granted(id)
+    return this.#parts.claims.granted(id)
   }
 
   async reconcile({ namespace, name }: Key): Promise<Outcome> {
@@ -159,8 +168,9 @@ export class ServiceReconciler {
     const { uid, creationTimestamp } = object.metadata
     const { domains, proxy } = service.settings
     const inner = this.#innerHostsOf(service)
+    const rivals = this.#parts.claims.rivals(service.id)
     enqueueServices(
-      this.#claims.set({
+      this.#parts.claims.set({
         id: service.id,
         uid,
         createdAt: creationTimestamp,
@@ -169,8 +179,10 @@ export class ServiceReconciler {
         pathPrefix: proxy.pathPrefix,
       }),
     )
+    enqueueServices(difference(rivals, this.#parts.claims.rivals(service.id)))
+    this.#parts.onClaim()
     enqueueWorkloads(registry.set(service))
-    const [hosts, slot] = [this.#claims.granted(service.id), usage.slotOf(service.id, now())]
+    const [hosts, slot] = [this.#parts.claims.granted(service.id), usage.slotOf(service.id, now())]
     const files = this.#files.get(service.id)
     const config = routeConfig(service, { hosts, slot, files, fallback: this.#fallbackOf(service) })
     publisher.setRoute(config)
@@ -210,7 +222,9 @@ export class ServiceReconciler {
 
   #forget(id: string): void {
     const { registry, usage, publisher, enqueueWorkloads, enqueueServices } = this.#parts
-    enqueueServices(this.#claims.remove(id))
+    enqueueServices(this.#parts.claims.rivals(id))
+    enqueueServices(this.#parts.claims.remove(id))
+    this.#parts.onClaim()
     publisher.removeRoute(id)
     this.#files.delete(id)
     this.#missedSince.delete(id)
@@ -243,13 +257,37 @@ export class ServiceReconciler {
   /** Domains that another Service owns. Cluster-internal names are not claimed by the user, so losing one is no fault. */
   #lost(id: string): Fault[] {
     const wanted = this.#parts.registry.get(id)?.settings.domains ?? []
-    return this.#claims
+    return this.#parts.claims
       .lost(id)
       .filter(({ domain }) => wanted.includes(domain))
-      .map(({ domain, owner }) => ({
-        annotation: annotation.domains,
-        message: `"${domain}" belongs to Service ${owner}, ${this.#isNameOf(domain, owner) ? 'whose name it is' : 'which is older'}`,
-      }))
+      .map(({ domain, owner }) => ({ annotation: annotation.domains, message: this.#whyLost(id, domain, owner) }))
+  }
+
+  /** Names no other namespace: who runs what there is not for everybody. */
+  #whyLost(id: string, domain: string, owner: string | undefined): string {
+    const [namespace] = id.split('/')
+    if (owner?.split('/')[0] !== namespace)
+      return `"${domain}" belongs to another namespace; an administrator reserves it for this one by annotating the Namespace with sojourn.dev/domains`
+    return `"${domain}" belongs to Service ${owner}, ${this.#isNameOf(domain, owner!) ? 'whose name it is' : 'which is older'}`
+  }
+
+  /** Said of every Service whose domain another one claims, whoever has it. */
+  #conflictOf({ metadata }: StoredObject): ConditionClaim | undefined {
+    const { claims } = this.#parts
+    const id = `${metadata.namespace}/${metadata.name}`
+    const wanted = this.#parts.registry.get(id)?.settings.domains ?? []
+    const lost = claims.lost(id).flatMap(({ domain }) => (wanted.includes(domain) ? [domain] : []))
+    const kept = wanted.filter(
+      (domain) =>
+        !lost.includes(domain) &&
+        [...claims.rivals(id)].some((other) => claims.lost(other).some((each) => each.domain === domain)),
+    )
+    if (lost.length + kept.length === 0) return undefined
+    const parts = [
+      ...(lost.length > 0 ? [`another Service has ${lost.join(', ')}`] : []),
+      ...(kept.length > 0 ? [`another Service also asks for ${kept.join(', ')}, which stays here`] : []),
+    ]
+    return { type: domainConflictCondition, status: 'True', reason: 'DomainConflict', message: parts.join('; ') }
   }
 
   #isNameOf(domain: string, id: string): boolean {
@@ -305,10 +343,18 @@ export class ServiceReconciler {
     const before = conditionsOf(object)
     const routed = faults ? setCondition(before, onDemandClaim(faults), now()) : before
     const isNews = routed !== before
-    const after =
-      takeover === 'none' ? withoutTakenOver(routed) : takeover ? setCondition(routed, takeover, now()) : routed
+    const taken =
+      takeover === 'none'
+        ? withoutCondition(routed, takenOverCondition)
+        : takeover
+          ? setCondition(routed, takeover, now())
+          : routed
+    const conflict = this.#conflictOf(object)
+    const after = conflict ? setCondition(taken, conflict, now()) : withoutCondition(taken, domainConflictCondition)
     if (after === before) return
     await actions.report(object, after)
+    if (conflict && after !== taken)
+      events.record(object, { type: 'Warning', reason: 'DomainConflict', message: conflict.message })
     if (!isNews) return
     for (const fault of faults ?? []) {
       events.record(object, {
@@ -318,6 +364,11 @@ export class ServiceReconciler {
       })
     }
   }
+}
+
+/** What is in one of two sets only. */
+function difference(one: ReadonlySet<string>, other: ReadonlySet<string>): readonly string[] {
+  return [...one, ...other].filter((id) => one.has(id) !== other.has(id))
 }
 
 function onDemandClaim(faults: readonly Fault[]): ConditionClaim {

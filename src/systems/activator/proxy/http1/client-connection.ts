@@ -61,6 +61,10 @@ export class ClientConnection implements ClientLink, SocketOwner {
   #working = false
   #halfOpen = false
 
+  get isTrusted(): boolean {
+    return this.#thread.isTrusted(this.remoteAddress)
+  }
+
   constructor(accepted: Socket, thread: ProxyThread, { secure, proxyProtocol, remoteAddress, purpose }: ClientOptions) {
     this.#thread = thread
     this.purpose = purpose

@@ -15,6 +15,8 @@ export interface RequestContext {
   readonly minor: number
   keepAlive: boolean
   readonly remoteAddress: string
+  /** Whether the peer is a proxy whose forwarding fields are believed. */
+  readonly isTrusted: boolean
   readonly proto: 'http' | 'https'
   readonly purpose: Purpose
   added: string
@@ -67,6 +69,7 @@ export function resolveRequest(
     target !== undefined || head.minor === 0 ? `${method} ${target ?? pathOf(bytes, head)} HTTP/1.1\r\n` : undefined
   const rewritten = rewriteRequest(bytes, head, {
     line,
+    keepsForwarded: head.hasForwarded && context.isTrusted,
     host: target !== undefined || head.host < 0 ? host || (route.config.hosts[0] ?? 'localhost') : undefined,
     added:
       (upgrade === undefined ? '' : `Connection: Upgrade\r\nUpgrade: ${upgrade}\r\n`) +
@@ -140,9 +143,9 @@ function upgradeOf(bytes: Buffer, head: Head): string | undefined {
   return protocol === '' || /(?:^|,)\s*h2c?\s*(?:,|$)/i.test(protocol) ? undefined : protocol
 }
 
-/** The X-Forwarded fields at the end of a head. Values that the client sent are kept and extended. */
+/** The X-Forwarded fields at the end of a head. Values of a trusted proxy are kept and extended, those of other clients dropped. */
 function addedFields(bytes: Buffer, head: Head, context: RequestContext, host: string): string {
-  if (!head.hasForwarded) {
+  if (!head.hasForwarded || !context.isTrusted) {
     if (context.addedFor !== host || context.added === '') {
       context.added = flat(forwarding(context.remoteAddress, host, context.proto))
       context.addedFor = host

@@ -265,7 +265,8 @@ export class Http2Exchange implements Waiter, LegOwner {
   #headers(keepTe: boolean): OutgoingHttpHeaders {
     const { headers, client, proto, authority } = this.#request
     const kept = withoutHop(headers)
-    const passed = headers['x-forwarded-for']
+    if (!this.#thread.isTrusted(client)) for (const name of forwardingFields) delete kept[name]
+    const passed = kept['x-forwarded-for']
     kept['x-forwarded-for'] = passed === undefined ? client : `${String(passed)}, ${client}`
     kept['x-forwarded-host'] ??= authority
     kept['x-forwarded-proto'] ??= proto
@@ -378,3 +379,5 @@ function sessionTo(endpoint: Endpoint, dialTimeoutMs: number): ClientHttp2Sessio
   endpoint.onRetire(() => session.close())
   return session
 }
+
+const forwardingFields = ['x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto', 'x-forwarded-port', 'forwarded']

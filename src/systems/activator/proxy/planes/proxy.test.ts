@@ -39,16 +39,30 @@ describe('forwarding', () => {
     expect(it.woken).toEqual([])
   })
 
-  it('extends the forwarding fields it is given (C46)', async () => {
+  it('73: drops the forwarding fields of clients that are no trusted proxies', async () => {
     await using pod = await startEcho()
-    await using it = await startProxy()
+    await using it = await startProxy({}, { trustedProxies: ['10.0.0.0/8'] })
     it.warm(pod.address)
     const passed =
-      'X-Forwarded-For: 1.1.1.1\r\nX-Forwarded-For: 2.2.2.2\r\nX-Forwarded-Proto: https\r\nX-Forwarded-Host: outer\r\n'
+      'X-Forwarded-For: 1.1.1.1\r\nX-Forwarded-Proto: https\r\nX-Forwarded-Host: evil\r\nX-Forwarded-Port: 444\r\nForwarded: host=evil\r\n'
+    await roundTrip(it.port, `${get}${passed}Connection: close\r\n\r\n`)
+    expect(pod.received[0]).toContain(
+      'X-Forwarded-For: 127.0.0.1\r\nX-Forwarded-Host: app.test\r\nX-Forwarded-Proto: http\r\n',
+    )
+    expect(pod.received[0]).not.toMatch(/evil|1\.1\.1\.1|444/)
+  })
+
+  it('extends the forwarding fields of a trusted proxy (C46)', async () => {
+    await using pod = await startEcho()
+    await using it = await startProxy({}, { trustedProxies: ['127.0.0.0/8'] })
+    it.warm(pod.address)
+    const passed =
+      'X-Forwarded-For: 1.1.1.1\r\nX-Forwarded-For: 2.2.2.2\r\nX-Forwarded-Proto: https\r\nX-Forwarded-Host: outer\r\nForwarded: for=1.1.1.1\r\n'
     await roundTrip(it.port, `${get}${passed}Connection: close\r\n\r\n`)
     expect(pod.received[0]).toContain(
       'X-Forwarded-For: 1.1.1.1, 2.2.2.2, 127.0.0.1\r\nX-Forwarded-Host: outer\r\nX-Forwarded-Proto: https\r\n',
     )
+    expect(pod.received[0]).toContain('Forwarded: for=1.1.1.1')
   })
 
   it('drops fields of the hop both ways (C79)', async () => {

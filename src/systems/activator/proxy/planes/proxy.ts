@@ -10,6 +10,7 @@ import { OpaqueConnection } from '../http1/opaque-connection.ts'
 import { defaultLimits, type ProxyLimits, type ProxyPorts } from '../routing/ports.ts'
 import { forHosts, type Purpose } from '../routing/purpose.ts'
 import type { Route, RouteConfig } from '../routing/route.ts'
+import { trustedProxies } from '../routing/trusted-proxies.ts'
 import { RouteTable } from '../routing/route-table.ts'
 import { Target, type TargetState } from '../routing/target.ts'
 import { TlsFront } from '../tls/tls-front.ts'
@@ -52,6 +53,7 @@ export class Proxy {
     this.#thread = {
       ports,
       limits: { ...defaultLimits, ...limits },
+      isTrusted: trustedProxies(limits?.trustedProxies ?? []),
       time: { now: ports.clock.monotonic() },
       table: new RouteTable(),
       routes: this.#routes,

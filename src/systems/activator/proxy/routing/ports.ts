@@ -41,6 +41,8 @@ export interface ProxyLimits {
   readonly waitingPageAfterMs: number
   /** How long a waiting request may wait when its route sets no bound. */
   readonly maxWaitMs: number
+  /** Addresses and CIDR ranges of proxies in front, whose forwarding fields are believed. */
+  readonly trustedProxies: readonly string[]
 }
 
 export const defaultLimits: ProxyLimits = {
@@ -57,6 +59,7 @@ export const defaultLimits: ProxyLimits = {
   halfOpenMs: 10_000,
   waitingPageAfterMs: 1000,
   maxWaitMs: 300_000,
+  trustedProxies: [],
 }
 
 /** Why a request was turned away instead of forwarded. */

@@ -18,6 +18,8 @@ export interface Sweepable {
 export interface ProxyThread {
   readonly ports: ProxyPorts
   readonly limits: ProxyLimits
+  /** Whether forwarding fields from this address are believed. */
+  readonly isTrusted: (address: string) => boolean
   readonly time: CoarseTime
   readonly table: RouteTable
   /** By id. */

@@ -81,14 +81,18 @@ export interface RequestEdits {
   readonly host: string | undefined
   /** The forwarding fields, and the connection's own; ends with the empty line that ends the head. */
   readonly added: string
+  /** Whether Forwarded and X-Forwarded-Port of the client pass: it is a trusted proxy. */
+  readonly keepsForwarded: boolean
 }
 
 /** Writes a request head anew from what was understood of it: this hop's and the forwarding fields gone. */
-export function rewriteRequest(bytes: Buffer, head: Head, { line, host, added }: RequestEdits): string {
+export function rewriteRequest(bytes: Buffer, head: Head, edits: RequestEdits): string {
+  const { line, host, added, keepsForwarded } = edits
   if (line === undefined && host === undefined && head.copyable) {
     return text(bytes, head.start, head.end - 2) + added
   }
-  const keep = (kind: number) => isEndToEnd(kind) && (host === undefined || kind !== fieldKind.host)
+  const keep = (kind: number) =>
+    kind === fieldKind.forwarded ? keepsForwarded : isEndToEnd(kind) && (host === undefined || kind !== fieldKind.host)
   const first = host === undefined ? '' : `Host: ${host}\r\n`
   if (line === undefined && first === '' && head.clean) return copyFields(bytes, head, head.start, keep) + added
   const start = line ?? text(bytes, head.start, head.fieldsStart)
@@ -138,7 +142,12 @@ function copyFields(bytes: Buffer, head: Head, from: number, keep: (kind: number
 }
 
 function isForwarding(kind: number): boolean {
-  return kind === fieldKind.forwardedFor || kind === fieldKind.forwardedHost || kind === fieldKind.forwardedProto
+  return (
+    kind === fieldKind.forwardedFor ||
+    kind === fieldKind.forwardedHost ||
+    kind === fieldKind.forwardedProto ||
+    kind === fieldKind.forwarded
+  )
 }
 
 function isEndToEnd(kind: number): boolean {

@@ -18,6 +18,8 @@ export const fieldKind = {
   forwardedHost: 9,
   forwardedProto: 10,
   userAgent: 11,
+  /** Other fields by which a proxy tells of its client: Forwarded (RFC 7239), X-Forwarded-Port. */
+  forwarded: 12,
 } as const
 
 export interface HeadLimits {
@@ -253,6 +255,7 @@ export class Head {
       case fieldKind.forwardedFor:
       case fieldKind.forwardedHost:
       case fieldKind.forwardedProto:
+      case fieldKind.forwarded:
         this.hasForwarded = true
         return true
       default:
@@ -283,11 +286,13 @@ const known: readonly (readonly [Uint8Array, number])[] = [
   [word('expect'), fieldKind.expect],
   [word('upgrade'), fieldKind.upgrade],
   [word('connection'), fieldKind.connection],
+  [word('forwarded'), fieldKind.forwarded],
   [word('keep-alive'), fieldKind.hop],
   [word('user-agent'), fieldKind.userAgent],
   [word('content-length'), fieldKind.contentLength],
   [word('x-forwarded-for'), fieldKind.forwardedFor],
   [word('proxy-connection'), fieldKind.hop],
+  [word('x-forwarded-port'), fieldKind.forwarded],
   [word('x-forwarded-host'), fieldKind.forwardedHost],
   [word('x-forwarded-proto'), fieldKind.forwardedProto],
   [word('transfer-encoding'), fieldKind.transferEncoding],
