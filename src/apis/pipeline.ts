@@ -139,7 +139,9 @@ const strategy = object(
       ),
     ),
     secretRef: optional(
-      secretRef('Secret with `hmac-key` (and `hmac-key-previous` during rotation) that verifies signed requests.'),
+      secretRef(
+        'Secret with `hmac-key` (and `hmac-key-previous` during rotation) that verifies signed requests, and `hmac-key.NAME` for the approver NAME.',
+      ),
     ),
   },
   {

@@ -181,6 +181,18 @@ describe.each(worlds)('what admission refuses: $name', ({ start }) => {
     await change({ hold: true })
   })
 
+  it('56: an approval is given in the own name only', async () => {
+    const spec = { pipeline: 'p', environment: 'prod', promotionId: '0123456789abcdef', decision: 'Approve' }
+    const approval = (approver: string) => ({
+      apiVersion: 'sojourn.dev/v1alpha1',
+      kind: 'Approval',
+      metadata: { namespace: 'a', name: `by-${approver}` },
+      spec: { ...spec, approver },
+    })
+    await expect(world.create('tenant', approval('neighbour'))).rejects.toThrow('spec.approver')
+    expect(await world.create('tenant', approval('tenant'))).toBeDefined()
+  })
+
   const service = (name: string, annotations: Readonly<Record<string, string>>): KubeObject => ({
     apiVersion: 'v1',
     kind: 'Service',

@@ -1,4 +1,5 @@
 import type { Guard } from '../../scripts/guards/guard.ts'
+import { admissionGuards } from './admission-guards.ts'
 import { cleanerGuards } from './cleaner-guards.ts'
 import { redactionGuards } from './redaction-guards.ts'
 import { parsingGuards } from './parsing-guards.ts'
@@ -13,6 +14,7 @@ export const testFolders = [
   'src/departures/records',
   'src/systems/cleaner/helm',
   'src/git',
+  'src/systems/promoter/decision',
   'src/client',
   'src/apiserver/schema/wire',
 ]
@@ -20,4 +22,4 @@ export const testFolders = [
 /** The numbers of attacks are words of test names here: each guard names the test that misses it. */
 export const cases: readonly string[] = []
 
-export const guards: readonly Guard[] = [...cleanerGuards, ...redactionGuards, ...parsingGuards]
+export const guards: readonly Guard[] = [...admissionGuards, ...cleanerGuards, ...redactionGuards, ...parsingGuards]

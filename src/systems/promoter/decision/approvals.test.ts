@@ -11,6 +11,7 @@ import { signRequest } from '../http/signature.ts'
 import { environments, pipelineOf, pullRequestPromotion, World } from '../../../../test/promoter/world.ts'
 
 const key = 'shared-key'
+const secret = { 'hmac-key': key, 'hmac-key-previous': 'old-key', 'hmac-key.ann': 'of-ann', 'hmac-key.bob': 'of-bob' }
 let server: TestServer
 let client: Client
 let routes: readonly Route[]
@@ -29,8 +30,7 @@ beforeEach(async () => {
   routes = promoterRoutes({
     client,
     clock,
-    readSecret: ({ name }) =>
-      Promise.resolve(name === 'hmac' ? { 'hmac-key': key, 'hmac-key-previous': 'old-key' } : undefined),
+    readSecret: ({ name }) => Promise.resolve(name === 'hmac' ? secret : undefined),
     hint: ({ metadata }) => void hinted.push(metadata.name),
     preview: () => {
       throw new Error('not asked for')
@@ -106,7 +106,27 @@ describe('a signed approval', () => {
     expect(await send(request)).toMatchObject({ status: 202, body: { outcome: 'recorded', promotionId: id } })
     expect(await send(request)).toMatchObject({ status: 200, body: { outcome: 'same' } })
     expect(await send(signed(approvalPath, word()))).toMatchObject({ status: 200 })
-    expect(await approvals()).toMatchObject([{ approver: 'ann', decision: 'Approve' }])
+    expect(await approvals()).toMatchObject([
+      { approver: 'key:shared', decision: 'Approve', comment: 'in the name of ann' },
+    ])
+  })
+
+  it('54: one key is one approver, whatever names it gives and however it is rotated', async () => {
+    await send(signed(approvalPath, word({ approver: 'ann' })))
+    await send(signed(approvalPath, word({ approver: 'bob' })))
+    await send(signed(approvalPath, word({ approver: 'eve' }), { key: 'old-key', keyId: 'previous' }))
+    expect(new Set((await approvals()).map(({ approver }) => approver))).toEqual(new Set(['key:shared']))
+  })
+
+  it('54: named approvers have keys of their own, which speak for nobody else', async () => {
+    const asAnn = { key: 'of-ann', keyId: 'ann' }
+    expect(await send(signed(approvalPath, word({ approver: 'bob' }), asAnn))).toMatchObject({ status: 422 })
+    expect(await send(signed(approvalPath, word({ approver: 'bob' }), { ...asAnn, keyId: 'bob' }))).toMatchObject({
+      status: 401,
+    })
+    await send(signed(approvalPath, word(), asAnn))
+    await send(signed(approvalPath, word({ approver: 'bob' }), { key: 'of-bob', keyId: 'bob' }))
+    expect((await approvals()).map(({ approver }) => approver).toSorted()).toEqual(['ann', 'bob'])
   })
 
   it('counts with the key before the present one too', async () => {

@@ -8,7 +8,7 @@ import { hintProblem } from './hint.ts'
 import { Nonces } from './nonces.ts'
 import type { SecretData } from '../repository/repository-access.ts'
 import { RequestLimit } from './request-limit.ts'
-import { keysOf, maxBodyBytes, verifyBodySignature, verifySignature } from './signature.ts'
+import { approverOf, keysOf, maxBodyBytes, sharedApprover, verifyBodySignature, verifySignature } from './signature.ts'
 
 /** An HTTP request as a value, made by the server. */
 export interface RouteRequest {
@@ -108,12 +108,16 @@ const handleApproval: Handler = async (request, context) => {
   const body = jsonOf(request.body)
   if (!body) return { status: 400, body: problem('the body is not a JSON object') }
   const decision = decisionOf(body['decision'])
-  const approver = signer.user ?? textOf(body['approver'])
+  const { approver, by } = signer
+  const isShared = by === 'shared-key'
+  const claimed = textOf(body['approver'])
+  if (by === 'own-key' && claimed !== undefined && claimed !== approver)
+    return { status: 422, body: problem(`approver: this key speaks for ${approver} only`) }
   const promotionId = textOf(body['promotionId'])
-  if (!decision || !approver || !promotionId)
-    return { status: 422, body: problem('the body needs promotionId, approver, and decision: Approve or Reject') }
+  if (!decision || !promotionId)
+    return { status: 422, body: problem('the body needs promotionId, and decision: Approve or Reject') }
   const revision = textOf(body['revision'])
-  const comment = textOf(body['comment'])
+  const comment = textOf(body['comment']) ?? (isShared && claimed ? `in the name of ${claimed}` : undefined)
   const approval = {
     environment,
     promotionId,
@@ -129,7 +133,7 @@ const handleLegacyApproval: Handler = async (request, context) => {
   const [namespace = '', name = '', environment = '', revision = ''] = partsOf(request, legacyApprovalPath)
   const signer = await authenticate(request, { namespace, name, environment }, context)
   if (!signer) return refused(context)
-  const approver = signer.user ?? textOf(jsonOf(request.body)?.['approver']) ?? `key:${signer.keyId ?? ''}`
+  const { approver } = signer
   return createApproval({ namespace, name }, { environment, revision, decision: 'Approve', approver }, context)
 }
 
@@ -188,13 +192,19 @@ async function createApproval(
   }
 }
 
-/** The authenticated user or the signing key. An unknown pipeline and a wrong signature give the same response. */
+/** Who approves, and how that was proved. */
+interface Signer {
+  readonly approver: string
+  readonly by: 'user' | 'own-key' | 'shared-key'
+}
+
+/** The authenticated user, or who the signing key speaks for. A name in the body is not believed. An unknown pipeline and a wrong signature give the same response. */
 async function authenticate(
   request: RouteRequest,
   place: { readonly namespace: string; readonly name: string; readonly environment: string },
   context: Context,
-): Promise<{ readonly user?: string; readonly keyId?: string } | undefined> {
-  if (request.user !== undefined) return { user: request.user }
+): Promise<Signer | undefined> {
+  if (request.user !== undefined) return { approver: request.user, by: 'user' }
   const pipeline = await find(place, context)
   const secretName = pipeline && secretNameOf(pipeline, place.environment)
   const keys = secretName ? keysOf(await context.readSecret({ namespace: place.namespace, name: secretName })) : {}
@@ -203,7 +213,8 @@ async function authenticate(
   const verdict = verifySignature(request, header, { keys, now })
   if (!verdict.valid || !context.nonces.accept(`${place.namespace}/${place.name}/${verdict.nonce}`, header ?? '', now))
     return undefined
-  return { keyId: verdict.keyId }
+  const approver = approverOf(verdict.keyId)
+  return { approver, by: approver === sharedApprover ? 'shared-key' : 'own-key' }
 }
 
 /** One response for every failed authentication, so that it reveals nothing. */

@@ -45,12 +45,30 @@ export function verifySignature(
   return { valid: true, nonce, keyId }
 }
 
-/** The HMAC keys in a Secret: the current one and, during rotation, the previous one. */
+/** The HMAC keys in a Secret, by id: the current one, during rotation the previous one, and one of each named approver. */
 export function keysOf(secret: Readonly<Record<string, string>> | undefined): Record<string, string> {
   const current = secret?.['hmac-key']
   const previous = secret?.['hmac-key-previous']
-  return { ...(current ? { current } : {}), ...(previous ? { previous } : {}) }
+  const named = Object.entries(secret ?? {}).filter(([name, key]) => name.startsWith(namedKey) && key !== '')
+  return {
+    ...Object.fromEntries(named.map(([name, key]) => [name.slice(namedKey.length), key])),
+    ...(current ? { current } : {}),
+    ...(previous ? { previous } : {}),
+  }
 }
+
+/** Before the name of the approver whose key it is. */
+const namedKey = 'hmac-key.'
+
+/**
+ * Who a key speaks for: the approver it is named after. A shared key is one pair of eyes, whatever name the body gives, and rotating it
+ * makes no second one.
+ */
+export function approverOf(keyId: string): string {
+  return keyId === 'current' || keyId === 'previous' ? sharedApprover : keyId
+}
+
+export const sharedApprover = 'key:shared'
 
 /** Verifies pipeline-controller's `X-Signature: <alg>=<hex>`. It covers the body only, so it may only trigger a look. */
 export function verifyBodySignature(
