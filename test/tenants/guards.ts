@@ -2,6 +2,7 @@ import type { Guard } from '../../scripts/guards/guard.ts'
 import { admissionGuards } from './admission-guards.ts'
 import { cleanerGuards } from './cleaner-guards.ts'
 import { redactionGuards } from './redaction-guards.ts'
+import { networkGuards } from './network-guards.ts'
 import { parsingGuards } from './parsing-guards.ts'
 
 /** Where the attacks of tenants are, and the tests of what stops them. */
@@ -17,9 +18,19 @@ export const testFolders = [
   'src/systems/promoter/decision',
   'src/client',
   'src/apiserver/schema/wire',
+  'src/runtime/http',
+  'src/systems/activator/model',
+  'src/systems/activator/proxy/planes',
+  'src/systems/janitor/policy',
 ]
 
 /** The numbers of attacks are words of test names here: each guard names the test that misses it. */
 export const cases: readonly string[] = []
 
-export const guards: readonly Guard[] = [...admissionGuards, ...cleanerGuards, ...redactionGuards, ...parsingGuards]
+export const guards: readonly Guard[] = [
+  ...admissionGuards,
+  ...cleanerGuards,
+  ...redactionGuards,
+  ...parsingGuards,
+  ...networkGuards,
+]

@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import type { OwnerStrategySpec } from '../../../apis/cleanup-policy.ts'
-import { addressesIn, compileOwner, isNewOwner, currentOwner, type OwnerSources } from './owner.ts'
+import { addressesIn, addressIn, compileOwner, isNewOwner, currentOwner, type OwnerSources } from './owner.ts'
+import { compilePolicy } from './policy.ts'
 import type { Resource } from '../model/resource.ts'
-import { resource } from '../../../../test/janitor/fixtures.ts'
+import { resource, policyObject } from '../../../../test/janitor/fixtures.ts'
 
 const ownerOf = (
   strategies: OwnerStrategySpec[] | undefined,
@@ -77,6 +78,17 @@ describe('owner', () => {
   ])('reads addresses of %j', (text, expected) => expect(addressesIn(text)).toEqual(expected))
 })
 
+describe('74: the owner that a tag names', () => {
+  it.each([
+    ['ann@example.org', 'ann@example.org'],
+    [' ann@example.org\n', 'ann@example.org'],
+    ['ann@example.org, bob@example.org', 'ann@example.org'],
+    ['ann@example.org\r\nBcc: bob@example.org', undefined],
+    ['ann@example.org\u0000bob@example.org', undefined],
+    ['Ann <ann@example.org>', undefined],
+  ])('is one recipient or none: %j', (text, expected) => expect(addressIn(text)).toBe(expected))
+})
+
 describe('an owner of something marked', () => {
   const ann = { address: 'ann@example.org', source: 'Tag' }
   const bob = { address: 'bob@example.org', source: 'Tag' }
@@ -101,4 +113,11 @@ describe('an owner of something marked', () => {
   ])('%j then %j: a new owner has to be notified: %s', (former, found, expected) =>
     expect(isNewOwner(former, found)).toBe(expected),
   )
+})
+
+describe('75: links in notices', () => {
+  it.each(['docsUrl', 'resourceUrl', 'optOutBaseUrl'])('are http(s): %s', (field) => {
+    const given = policyObject({ notification: { channels: [], [field]: 'javascript:alert(1)' } } as never)
+    expect(compilePolicy(given)).toMatchObject({ problems: [{ field: `spec.notification.${field}` }] })
+  })
 })

@@ -34,7 +34,7 @@ export function compileOwner(owner: CleanupPolicySpec['owner'], problems: Proble
     problems.push({ field: 'spec.owner.default', problem: `"${fallback}" is not an e-mail address` })
   return (resource, sources = {}) => {
     const answers = strategies.flatMap((strategy) => {
-      const addresses = answersOf(strategy, resource, sources).flatMap(addressesIn)
+      const addresses = answersOf(strategy, resource, sources).flatMap((text) => addressIn(text) ?? [])
       return addresses.length > 0 ? [{ strategy, addresses }] : []
     })
     const primary = answers.filter(({ strategy }) => strategy.primary)
@@ -58,6 +58,14 @@ export function currentOwner(former: Owner | undefined, found: Owner | undefined
 export function isNewOwner(former: Owner | undefined, now: Owner | undefined): boolean {
   const known = new Set(addressesIn(former?.address ?? ''))
   return addressesIn(now?.address ?? '').some((each) => !known.has(each))
+}
+
+/**
+ * The one e-mail address that a tag or annotation names: the first of a list, and none of a text with control characters. Its
+ * author must not make the janitor write to others.
+ */
+export function addressIn(text: string): string | undefined {
+  return /\p{Cc}/u.test(text.trim()) ? undefined : addressesIn(text)[0]
 }
 
 /** The e-mail addresses in a text, separated by commas, spaces or semicolons; anything else is left out. */

@@ -97,9 +97,9 @@ export function compilePolicy({
       remindBeforeMs: (notification?.remindBefore ?? [])
         .map((text, index) => read(`spec.notification.remindBefore[${index}]`, text, 0))
         .toSorted((left, right) => right - left),
-      resourceUrl: notification?.resourceUrl ?? '',
-      docsUrl: notification?.docsUrl ?? '',
-      optOutBaseUrl: notification?.optOutBaseUrl ?? '',
+      resourceUrl: linkOf('resourceUrl', notification?.resourceUrl, problems),
+      docsUrl: linkOf('docsUrl', notification?.docsUrl, problems),
+      optOutBaseUrl: linkOf('optOutBaseUrl', notification?.optOutBaseUrl, problems),
     },
     schedule: spec.scheduleRef,
     limits: {
@@ -170,4 +170,11 @@ function checkKubernetes(
   } catch (error) {
     problems.push({ field: `${field}.labelSelector`, problem: (error as Error).message })
   }
+}
+
+/** Links in notices are http(s): people click on them. */
+function linkOf(field: string, url: string | undefined, problems: Problem[]): string {
+  if (!url || /^https?:\/\//i.test(url)) return url ?? ''
+  problems.push({ field: `spec.notification.${field}`, problem: `"${url}" must begin with https:// or http://` })
+  return ''
 }
