@@ -148,6 +148,17 @@ describe('acting for an object', () => {
   })
 })
 
+it('asks once for all who ask the same at the same time', async () => {
+  const { actAs, requests } = worldOf({ entitled: ['jo'] })
+  const names = Array.from({ length: 100 }, (_, index) => `settings-${index}`)
+  const ask = (name: string) =>
+    actAs()
+      .for(cleaner({ creator: 'jo' }))
+      .refusalOf({ ...deleteConfigMap, name })
+  expect(new Set(await Promise.all(names.map(ask)))).toEqual(new Set([undefined]))
+  expect(requests).toHaveLength(1)
+})
+
 describe('acting as a ServiceAccount', () => {
   const account = 'system:serviceaccount:a:deleter'
 

@@ -127,6 +127,15 @@ describe.each(worlds)('a forged Helm release: $name', ({ start, recordsCreators 
     expect(await world.get(refTo('b', 'planted-too'))).toBeUndefined()
   })
 
+  it('8: a record with 2,001 documents is not read, and nothing is deleted', async () => {
+    await world.create('tenant', configMap('a', 'one-of-many'))
+    const small = (name: string) => ({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name } })
+    const many = Array.from({ length: 2000 }, (_, index) => small(`part-${index}`))
+    await uninstall('many', { objects: [small('one-of-many'), ...many] })
+    await world.gone(refToCleaner('a', 'many'))
+    expect(await world.get(refTo('a', 'one-of-many'))).toBeDefined()
+  })
+
   it('9: a record that changes between decision and uninstall deletes nothing', async () => {
     await world.create('tenant', configMap('a', 'decided'))
     await world.create('tenant', configMap('a', 'swapped-in'))
