@@ -24,7 +24,8 @@ import { startWorld, type World } from './world.ts'
 
 const day = 86_400_000
 const minute = 60_000
-const config = readConfig({ flags: {}, env: {} })
+// The sinks of this test are on this machine.
+const config = readConfig({ flags: { 'allow-outgoing': '127.0.0.1' }, env: {} })
 let world: World
 let mail: MailSink
 let web: WebSink

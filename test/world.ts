@@ -75,7 +75,7 @@ export function actAsOn(client: Client, clock: Clock): ActAs {
 }
 
 /** Everyone in a world is its administrator. */
-const recordedCreators = creatorAdmission(
+export const recordedCreators = creatorAdmission(
   () => true,
   () => false,
 )

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, vi } from 'vitest'
 import { startReferenceCluster, type ReferenceCluster } from '../../scripts/reference-cluster/reference-cluster.ts'
 import { whyUnavailable } from '../../scripts/reference-cluster/tools.ts'
+import { creatorPolicies } from '../../src/admission/policies/creator-policy.ts'
 import { rbacFor } from '../../src/app/install/rbac.ts'
 import { loadKubeconfig } from '../../src/client/kubeconfig.ts'
 import { networkTransport } from '../../src/client/network-transport.ts'
@@ -33,6 +34,7 @@ describe.skipIf(missing)('a Cleaner in a real cluster', () => {
   async function cleaner() {
     const items = [
       ...rbacFor(['cleaner']),
+      ...creatorPolicies({ admission: 'MAP', restorers: [] }),
       targets(
         ['', 'secrets configmaps', 'get list patch delete'],
         ['', 'services', 'get delete'],

@@ -1,11 +1,12 @@
 import { afterAll, beforeAll } from 'vitest'
+import { recordedCreators } from '../../world.ts'
 import { describeWith, Session } from '../kubectl/session.ts'
 import { itUninstallsWhatHelmInstalled } from './uninstalls.ts'
 
 await describeWith(['helm'], 'a Cleaner on the embedded server', () => {
   let session: Session
   beforeAll(async () => {
-    session = await Session.start('helm')
+    session = await Session.start('helm', [recordedCreators])
   })
   afterAll(() => session?.[Symbol.asyncDispose]())
 
