@@ -1,5 +1,6 @@
 import { request as httpRequest, type Agent as PlainAgent } from 'node:http'
 import { request as httpsRequest, type Agent, type RequestOptions } from 'node:https'
+import { systemClock } from '../time/clock.ts'
 import type { Outgoing } from './outgoing.ts'
 
 /** A request to an external server, as a value. */
@@ -89,8 +90,7 @@ function send(
     })
     // The whole answer, not the first byte: a server that sends a byte now and then must not hold a worker.
     const late = () => outgoing.destroy(new Error(`${target.host} did not answer within ${timeoutMs / 1000} s`))
-    const timer = setTimeout(late, timeoutMs)
-    outgoing.on('close', () => clearTimeout(timer))
+    outgoing.on('close', systemClock.after(timeoutMs, late))
     outgoing.on('error', reject)
     outgoing.end(body)
   })
