@@ -247,7 +247,7 @@ describe('the old promotion webhook', () => {
   it.each([
     ['C25: another method', () => hint(event(), { method: 'GET' }), 405],
     ['C26: a path that is none', () => hint(event(), { path: '/promotion/team/app' }), 404],
-    ['C29: an unknown pipeline', () => hint(event(), { path: '/promotion/team/nothing/dev' }), 404],
+    ['C29: an unknown pipeline', () => hint(event(), { path: '/promotion/team/nothing/dev' }), 401],
     ['C27: no body', () => hint(''), 400],
     ['C28: a body that is not JSON', () => hint('{'), 400],
     ['C31: a wrong signature', () => hint(event(), { headers: { 'x-signature': `sha256=${'0'.repeat(64)}` } }), 401],
@@ -291,12 +291,12 @@ describe('too many requests', () => {
     send({ path: '/promotion/team/nothing/dev', remoteAddress, headers })
 
   it('C60: from one client are told to wait until the window ends', async () => {
-    for (let request = 0; request < 20; request++) expect((await ask('1.2.3.4')).status).toBe(404)
+    for (let request = 0; request < 20; request++) expect((await ask('1.2.3.4')).status).toBe(401)
     now += 10_000
     expect(await ask('1.2.3.4')).toMatchObject({ status: 429, headers: { 'retry-after': '20' } })
-    expect((await ask('1.2.3.5')).status).toBe(404)
+    expect((await ask('1.2.3.5')).status).toBe(401)
     now += 20_000
-    expect((await ask('1.2.3.4')).status).toBe(404)
+    expect((await ask('1.2.3.4')).status).toBe(401)
   })
 
   it('are counted by connection, whatever the headers claim', async () => {
@@ -308,6 +308,6 @@ describe('too many requests', () => {
   it('are counted per network of an IPv6 client, and not for all of them together', async () => {
     for (let request = 0; request < 20; request++) await ask(`2001:db8:1:2::${request}`)
     expect((await ask('2001:db8:1:2:ffff::1')).status).toBe(429)
-    expect((await ask('2001:db8:1:3::1')).status).toBe(404)
+    expect((await ask('2001:db8:1:3::1')).status).toBe(401)
   })
 })
