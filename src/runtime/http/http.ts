@@ -90,13 +90,7 @@ function send(
     })
     // The whole answer, not the first byte: a server that sends a byte now and then must not hold a worker.
     const late = () => outgoing.destroy(new Error(`${target.host} did not answer within ${timeoutMs / 1000} s`))
-<<<<<<< HEAD
     outgoing.on('close', systemClock.after(timeoutMs, late))
-=======
-    const limit = AbortSignal.timeout(timeoutMs)
-    limit.addEventListener('abort', late, { once: true })
-    outgoing.on('close', () => limit.removeEventListener('abort', late))
->>>>>>> 152f0fb (Explain the new reasons, and answer hints alike)
     outgoing.on('error', reject)
     outgoing.end(body)
   })
