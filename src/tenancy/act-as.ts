@@ -19,7 +19,7 @@ export interface TenancyOptions {
 export interface ActAsPorts {
   readonly client: Client
   readonly reviews: AccessReviews
-  /** Whether the cluster keeps the creators' records true: its admission writes them and nobody can forge them. */
+  /** Whether the cluster keeps the creators' records true: its admission writes them and refuses forged ones. */
   readonly provesCreators: () => boolean | Promise<boolean>
 }
 

@@ -37,7 +37,7 @@ export interface Confinement {
 }
 
 /**
- * Why an object may never make this request, whoever created it; undefined when it may, if its creator may.
+ * Why an object may never make this request, even if its creator may; undefined when it may, if its creator may.
  * Objects in Sojourn's own namespace belong to administrators and are not confined.
  */
 export function confinementFault(access: Access, confinement: Confinement): string | undefined {

@@ -12,7 +12,7 @@ const answerMs = 60_000
 
 /**
  * Whether the API server keeps creators' records true: the embedded one does, any other by the admission policy that
- * `sojourn install` prints. Where it is missing or unreadable, anybody could have written a record, so none counts.
+ * `sojourn install` prints. Where it is missing or unreadable, any user could have written a record, so none counts.
  */
 export function creatorProof({
   client,

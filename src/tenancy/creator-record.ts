@@ -32,7 +32,7 @@ export function withCreator<T extends KubeObject>(object: T, creator: Creator | 
 
 /**
  * The object as admission records it: a new spec is its writer's, and a client that replaces the whole object need not know the record.
- * `writer` is undefined for Sojourn itself, which is nobody's creator.
+ * `writer` is undefined for Sojourn itself, which never counts as a creator.
  */
 export function recordWriter<T extends KubeObject>(
   object: T,

@@ -53,7 +53,7 @@ export interface Up {
 /** Starts the embedded API server and, on it, the configured roles. */
 export async function startUp(given: Config, log: Logger): Promise<Up> {
   await proveOutgoing()
-  // Whoever may write objects here can call the servers of this machine already.
+  // A user who may write objects here starts processes, which can call the servers of this machine already.
   const config = { ...given, allowOutgoing: given.allowOutgoing ?? machineAndPrivate }
   const clock = systemClock
   const directory = lockDataDirectory(config.data)

@@ -4,7 +4,7 @@ import { ParseRefusal } from '../../parsing/parse-refusal.ts'
 import { unzip } from '../../parsing/unzip.ts'
 import type { PageLine } from './pages.ts'
 
-/** Reads the manifests of a page; throws ParseRefusal. Whoever may write Departures may write this. */
+/** Reads the manifests of a page; throws ParseRefusal. Any user who may write Departures may have written it. */
 export function read(manifests: string): readonly PageLine[] {
   const { bytes, unzippedBytes } = limits.departurePage
   if (manifests.length > bytes) throw new ParseRefusal('bytes', `the page is larger than ${bytes} bytes`)

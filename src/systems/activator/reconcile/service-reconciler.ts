@@ -271,7 +271,7 @@ export class ServiceReconciler {
     return `"${domain}" belongs to Service ${owner}, ${this.#isNameOf(domain, owner!) ? 'whose name it is' : 'which is older'}`
   }
 
-  /** Said of every Service whose domain another one claims, whoever has it. */
+  /** For every Service whose domain another one claims, also for the one that serves it. */
   #conflictOf({ metadata }: StoredObject): ConditionClaim | undefined {
     const { claims } = this.#parts
     const id = `${metadata.namespace}/${metadata.name}`

@@ -33,7 +33,7 @@ export async function preflight(place: ReleaseActors): Promise<Preflight> {
 
 /**
  * Why the identity may not carry out this plan: it needs `patch` and `delete` on the records, `delete` on each object and `create`
- * on each hook. Hooks are confined to the namespace, whoever the identity is.
+ * on each hook. Hooks are confined to the namespace, for every identity.
  */
 export async function refusalOfPlan(
   place: ReleaseActors,
