@@ -37,11 +37,15 @@ it('is written down once in a while, however many come, and nothing else is writ
     if (request.method !== 'GET') writes.push(request)
     return server.transport(request)
   }
+  const namespace = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'sojourn-system' } }
+  await server.transport({ method: 'POST', path: '/api/v1/namespaces', body: namespace })
   await using it = await startReplica(recording, { clock })
   await cluster.addApp('web', { 'proxless/ttl-seconds': '100' })
   await until(async () => (await ask(it.port)).includes('200 OK'))
   await until(async () => (await cluster.deployment('web')).metadata.labels?.['proxless'] === 'true')
   await until(async () => (await cluster.service('web')).status !== undefined)
+  // The claim of its domain is stored once, soon after the Service appears.
+  await until(() => Promise.resolve(writes.some(({ path }) => path.includes('/configmaps'))))
   const [before, end] = [writes.length, clock.now() + 150_000]
   let served = 0
   while (clock.now() < end) if ((await ask(it.port)).includes('200 OK')) served++
