@@ -87,7 +87,7 @@ export const collectorGuards: readonly Guard[] = [
       'const { counted, cascadeRecord } = { counted: Promise.resolve(), cascadeRecord: undefined }',
     ],
     [
-      'have no record of their own',
+      'have none when they leave something behind that is kept, in the foreground',
       '? this.#inProcessDeleter.remove(type, object, options)',
       '? this.#inProcessDeleter.remove(type, object, { propagation: options.propagation })',
     ],
