@@ -144,7 +144,7 @@ accounts: [{name: test, regions: [${region}], secret: aws, endpoint: "${proxy.ur
     )
     await using janitor = await run('--swabbie-config', file)
     await expect.poll(() => linkFor(kept), { timeout: 60_000 }).toBeDefined()
-    expect(janitor.printed()).toContain('resourcesPerNotification means nothing here')
+    expect(janitor.printed()).toContain('resourcesPerNotification is ignored: Sojourn has no such setting')
     expect(mail.mails.map(({ to }) => to)).toEqual([['ann@example.org']])
     await keepInBrowser(linkFor(kept) ?? '')
     await expect.poll(phases, { timeout: 30_000 }).toEqual({ [kept]: 'OptedOut', [gone]: 'Notified' })

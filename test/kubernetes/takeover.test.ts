@@ -196,7 +196,7 @@ describe.skipIf(missing)('a Service taken over on a real kube-apiserver', () => 
     await expect.poll(async () => (await sojourn('drain', '--dry-run')).err, poll).not.toContain('still runs there')
     expect(await sojourn('drain', '--yes')).toMatchObject({
       code: 0,
-      out: expect.stringMatching(/shop +takeover +given/),
+      out: expect.stringMatching(/shop +takeover +released/),
     })
     expect(await led()).toEqual({ 'endpointslice-controller.k8s.io': [`${pod}:8080`] })
     expect(JSON.parse(await field('.spec.selector'))).toEqual({ app: 'shop' })

@@ -20,9 +20,9 @@ export const networkGuards: readonly Guard[] = [
   ]),
   ...inFile('src/systems/janitor/policy/owner.ts', [
     [
-      'is one recipient or none',
-      '/\\p{Cc}/u.test(text.trim()) ? undefined : addressesIn(text)[0]',
-      'addressesIn(text)[0]',
+      'never from a text with control characters',
+      '/\\p{Cc}/u.test(text.trim()) ? [] : addressesIn(text)',
+      'addressesIn(text)',
     ],
   ]),
 ]

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { OwnerStrategySpec } from '../../../apis/cleanup-policy.ts'
-import { addressesIn, addressIn, compileOwner, isNewOwner, currentOwner, type OwnerSources } from './owner.ts'
+import { addressesIn, ownersIn, compileOwner, isNewOwner, currentOwner, type OwnerSources } from './owner.ts'
 import { compilePolicy } from './policy.ts'
 import type { Resource } from '../model/resource.ts'
 import { resource, policyObject } from '../../../../test/janitor/fixtures.ts'
@@ -80,13 +80,15 @@ describe('owner', () => {
 
 describe('74: the owner that a tag names', () => {
   it.each([
-    ['ann@example.org', 'ann@example.org'],
-    [' ann@example.org\n', 'ann@example.org'],
-    ['ann@example.org, bob@example.org', 'ann@example.org'],
-    ['ann@example.org\r\nBcc: bob@example.org', undefined],
-    ['ann@example.org\u0000bob@example.org', undefined],
-    ['Ann <ann@example.org>', undefined],
-  ])('is one recipient or none: %j', (text, expected) => expect(addressIn(text)).toBe(expected))
+    ['ann@example.org', ['ann@example.org']],
+    [' ann@example.org\n', ['ann@example.org']],
+    ['ann@example.org, bob@example.org', ['ann@example.org', 'bob@example.org']],
+    ['ann@example.org\r\nBcc: bob@example.org', []],
+    ['ann@example.org\u0000bob@example.org', []],
+    ['Ann <ann@example.org>', []],
+  ])('is read from a list, and never from a text with control characters: %j', (text, expected) =>
+    expect(ownersIn(text)).toEqual(expected),
+  )
 })
 
 describe('an owner of something marked', () => {

@@ -34,7 +34,7 @@ export function compileOwner(owner: CleanupPolicySpec['owner'], problems: Proble
     problems.push({ field: 'spec.owner.default', problem: `"${fallback}" is not an e-mail address` })
   return (resource, sources = {}) => {
     const answers = strategies.flatMap((strategy) => {
-      const addresses = answersOf(strategy, resource, sources).flatMap((text) => addressIn(text) ?? [])
+      const addresses = answersOf(strategy, resource, sources).flatMap(ownersIn)
       return addresses.length > 0 ? [{ strategy, addresses }] : []
     })
     const primary = answers.filter(({ strategy }) => strategy.primary)
@@ -60,12 +60,9 @@ export function isNewOwner(former: Owner | undefined, now: Owner | undefined): b
   return addressesIn(now?.address ?? '').some((each) => !known.has(each))
 }
 
-/**
- * The one e-mail address that a tag or annotation names: the first of a list, and none of a text with control characters. Its
- * author must not make the janitor write to others.
- */
-export function addressIn(text: string): string | undefined {
-  return /\p{Cc}/u.test(text.trim()) ? undefined : addressesIn(text)[0]
+/** The e-mail addresses that a tag or annotation names; none of a text with control characters, which could add mail headers. */
+export function ownersIn(text: string): readonly string[] {
+  return /\p{Cc}/u.test(text.trim()) ? [] : addressesIn(text)
 }
 
 /** The e-mail addresses in a text, separated by commas, spaces or semicolons; anything else is left out. */
