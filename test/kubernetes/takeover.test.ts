@@ -190,10 +190,15 @@ describe.skipIf(missing)('a Service taken over on a real kube-apiserver', () => 
       out: expect.stringMatching(/Service\/default\/shop +takeover +will be released/),
     })
     // Its Lease still says that it runs.
-    expect(await sojourn('drain', '--yes')).toMatchObject({ code: 1, err: expect.stringContaining('still runs there') })
+    expect(await sojourn('drain', '--yes')).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('Sojourn is still running'),
+    })
     expect(await versions()).toBe(before)
 
-    await expect.poll(async () => (await sojourn('drain', '--dry-run')).err, poll).not.toContain('still runs there')
+    await expect
+      .poll(async () => (await sojourn('drain', '--dry-run')).err, poll)
+      .not.toContain('Sojourn is still running')
     expect(await sojourn('drain', '--yes')).toMatchObject({
       code: 0,
       out: expect.stringMatching(/shop +takeover +released/),

@@ -1,3 +1,6 @@
+import { bond as bondKind } from '../../src/apis/bond.ts'
+import { cleaner as cleanerKind } from '../../src/apis/cleaner.ts'
+import { creatorAnnotation } from '../../src/tenancy/creator-record.ts'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -126,6 +129,7 @@ async function startKubernetes({ roles = ['cleaner'], flags = {} }: TenantWorldO
     const spec = { user: account, resourceAttributes: { verb: 'escalate', group: '*', resource: '*' } }
     // Aggregation takes a moment.
     await until(async () => (await isAllowed(administrator, spec)) || undefined)
+    if (hasCreatorPolicy()) await whenRecorded(administrator)
     for (const role of roles) {
       const started = await startAs(cluster, role, flags as Readonly<Record<string, string>>)
       opened.defer(() => started.stop())
@@ -182,6 +186,25 @@ async function buildWorld({ kubeconfig, lines, opened, prepare }: Parts): Promis
       )),
     [Symbol.asyncDispose]: () => stack.disposeAsync(),
   }
+}
+
+/** The admission policies of kube-apiserver refuse kinds whose schema they have not read yet. */
+async function whenRecorded(administrator: Client): Promise<void> {
+  const end = { apiVersion: 'v1', kind: 'ConfigMap', name: 'none' }
+  for (const [kind, spec] of [
+    [cleanerKind, { ttl: '1h' }],
+    [bondKind, { dependent: end, dependency: end }],
+  ] as const)
+    await until(async () => {
+      const manifest = {
+        apiVersion: kind.apiVersion,
+        kind: kind.kind,
+        metadata: { name: 'try', namespace: 'default' },
+        spec,
+      }
+      const tried = await administrator.create(kind.type, manifest, { dryRun: true }).catch(() => undefined)
+      return tried?.metadata.annotations?.[creatorAnnotation]
+    })
 }
 
 /** The roles of kube-apiserver follow its storage after a moment. */
