@@ -63,7 +63,7 @@ describe('which namespace may have a domain', () => {
     expect([mayHave('a', 'x.io'), mayHave('b', 'shop.io'), mayHave('b', 'x.io')]).toEqual([false, true, false])
   })
 
-  it('leaves the catch-all what nobody else has', () => {
+  it('leaves the catch-all every host that no other route has', () => {
     expect(rules({ held: { 'shop.io': 'b', '*': 'b' } }).mayHave('a', 'x.io')).toBe(true)
   })
 })

@@ -118,7 +118,7 @@ describe('a signed approval', () => {
     expect(new Set((await approvals()).map(({ approver }) => approver))).toEqual(new Set(['key:shared']))
   })
 
-  it('54: named approvers have keys of their own, which speak for nobody else', async () => {
+  it('54: named approvers have keys of their own, which count for no other approver', async () => {
     const asAnn = { key: 'of-ann', keyId: 'ann' }
     expect(await send(signed(approvalPath, word({ approver: 'bob' }), asAnn))).toMatchObject({ status: 422 })
     expect(await send(signed(approvalPath, word({ approver: 'bob' }), { ...asAnn, keyId: 'bob' }))).toMatchObject({
