@@ -1,7 +1,11 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { startReferenceCluster, type ReferenceCluster } from '../../scripts/reference-cluster/reference-cluster.ts'
+import {
+  startReferenceCluster,
+  type ReferenceCluster,
+  type ReferenceClusterOptions,
+} from '../../scripts/reference-cluster/reference-cluster.ts'
 import type { Request } from './rights.ts'
 
 /** A real kube-apiserver that notes what our accounts ask of it, and what it answers. */
@@ -31,12 +35,14 @@ interface AuditEvent {
   readonly annotations?: { readonly 'authorization.k8s.io/decision'?: string }
 }
 
-export async function startAuditedCluster(): Promise<AuditedCluster> {
+export async function startAuditedCluster(
+  options: Pick<ReferenceClusterOptions, 'controllerManager'> = {},
+): Promise<AuditedCluster> {
   const directory = mkdtempSync(join(tmpdir(), 'sojourn-audit-'))
   const files = { policy: join(directory, 'policy.json'), log: join(directory, 'audit.log') }
   writeFileSync(files.policy, JSON.stringify(policy))
   const flags = [`--audit-policy-file=${files.policy}`, `--audit-log-path=${files.log}`]
-  const cluster = await startReferenceCluster({ durable: false, apiServer: { flags } })
+  const cluster = await startReferenceCluster({ ...options, durable: false, apiServer: { flags } })
   const stop = async () => {
     await cluster.stop()
     rmSync(directory, { recursive: true, force: true })
