@@ -210,14 +210,12 @@ function readText(path: string): string {
 async function readForeign(text: string, origin: string): Promise<Kubeconfig> {
   const { timeMs } = limits.kubeconfig
   const [value] = await parsingThread
-    .read<readonly unknown[]>({ module: kubeconfigText, input: text, timeMs })
+    .read<readonly unknown[]>({ reader: 'kubeconfig', input: text, timeMs })
     .catch((error: unknown) => {
       throw error instanceof ParseRefusal ? notYaml(origin, error) : error
     })
   return checked(value, origin)
 }
-
-const kubeconfigText = new URL('kubeconfig-text.ts', import.meta.url).href
 
 function parseText(text: string, origin: string): Kubeconfig {
   try {

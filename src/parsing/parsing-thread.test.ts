@@ -1,12 +1,12 @@
 import { afterAll, describe, expect, it } from 'vitest'
 import { ParsingThread } from './parsing-thread.ts'
 
-const module = new URL('../../test/parsing/echo.ts', import.meta.url).href
-const thread = new ParsingThread()
+const entry = new URL('../../test/parsing/echo-thread.ts', import.meta.url)
+const thread = new ParsingThread(entry)
 afterAll(() => thread.close())
 
 const read = (input: unknown, more: { timeMs?: number; user?: string } = {}) =>
-  thread.read({ module, input, timeMs: 1000, ...more })
+  thread.read({ reader: 'echo', input, timeMs: 1000, ...more })
 
 describe('the parsing thread', () => {
   it('returns what the module reads', async () => {

@@ -1,13 +1,14 @@
 import { Worker } from 'node:worker_threads'
 import { StatusError } from '../kube/status-error.ts'
+import { threadEntry } from '../packaging/package-files.ts'
 import { ParseRefusal, type RefusalReason } from './parse-refusal.ts'
-import type { Question, Reply } from './thread.ts'
+import type { Question, Reply } from './serve-readings.ts'
 
 /** A text to read in the thread. */
 export interface Reading {
-  /** The file with the function `read` that does it, as a URL. */
-  readonly module: string
-  /** What `read` gets, copied. */
+  /** Who reads it: a name in the table that the thread serves. */
+  readonly reader: string
+  /** What the reader gets, copied. */
   readonly input: unknown
   readonly timeMs: number
   /** Who sent the text; undefined for our own work, which waits for its turn however long the queue is. */
@@ -30,6 +31,7 @@ const patience = 10
  * ended and another one started, and the rest of the process goes on.
  */
 export class ParsingThread {
+  readonly #entry: URL
   #worker: Worker | undefined
   readonly #queue: Waiting[] = []
   #current: { readonly waiting: Waiting; extensions: number } | undefined
@@ -37,7 +39,12 @@ export class ParsingThread {
   /** Processor time of the thread when the current reading began. */
   #usedBeforeMs = 0
 
-  /** What `read` of the module returns. Throws ParseRefusal, or TooManyRequests when too many texts wait. */
+  /** `entry` is the file that the thread runs. It calls `serveReadings`. */
+  constructor(entry = threadEntry('parsing')) {
+    this.#entry = entry
+  }
+
+  /** What the reader returns. Throws ParseRefusal, or TooManyRequests when too many texts wait. */
   async read<T>(reading: Reading): Promise<T> {
     this.#checkQueue(reading.user)
     const json = await new Promise<string | undefined>((resolve, reject) => {
@@ -71,11 +78,11 @@ export class ParsingThread {
     worker.ref()
     this.#current = { waiting, extensions: 0 }
     this.#arm(waiting.timeMs)
-    worker.postMessage({ module: waiting.module, input: waiting.input } satisfies Question)
+    worker.postMessage({ reader: waiting.reader, input: waiting.input } satisfies Question)
   }
 
   #start(): Worker {
-    const worker = new Worker(new URL('thread.ts', import.meta.url), {
+    const worker = new Worker(this.#entry, {
       resourceLimits: { maxOldGenerationSizeMb: 256, maxYoungGenerationSizeMb: 32, stackSizeMb: 4 },
       execArgv: [],
       env: {},

@@ -1,7 +1,6 @@
-import { readFileSync } from 'node:fs'
+import { readPackageFile } from '../../packaging/package-files.ts'
 
 /** The version of what is installed here. */
 export function ownVersion(): string {
-  const text = readFileSync(new URL('../../../package.json', import.meta.url), 'utf8')
-  return (JSON.parse(text) as { version: string }).version
+  return (JSON.parse(readPackageFile('package.json').toString()) as { version: string }).version
 }

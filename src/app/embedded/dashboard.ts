@@ -1,6 +1,6 @@
-import { readdirSync, readFileSync } from 'node:fs'
-import { extname, join } from 'node:path'
+import { extname } from 'node:path'
 import type { Client } from '../../client/client.ts'
+import { listPackageFiles, readPackageFile } from '../../packaging/package-files.ts'
 import { describeRef, refOf, type StoredObject } from '../../kube/object.ts'
 import type { Clock } from '../../runtime/time/clock.ts'
 import type { Route, RouteUser } from '../../runtime/http/route.ts'
@@ -14,11 +14,10 @@ export interface DashboardPorts {
 
 /** The dashboard at `/`: static files that hold no data, and the restore call, which the Kubernetes API lacks. */
 export function dashboardRoutes(ports: DashboardPorts): readonly Route[] {
-  const folder = join(import.meta.dirname, '../../../ui')
-  const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((file) => extname(file) in mediaTypes)
+  const files = listPackageFiles('ui').filter((file) => extname(file) in mediaTypes)
   return [
-    fileRoute('/', join(folder, 'index.html')),
-    ...files.map((file) => fileRoute(`/ui/${file.replaceAll('\\', '/')}`, join(folder, file))),
+    fileRoute('/', 'ui/index.html'),
+    ...files.map((file) => fileRoute(`/ui/${file}`, `ui/${file}`)),
     restoreRoute(ports),
   ]
 }
@@ -45,7 +44,7 @@ function fileRoute(path: string, file: string): Route {
     method: 'GET',
     path,
     authenticated: false,
-    handle: () => Promise.resolve({ status: 200, headers, body: (body ??= readFileSync(file)) }),
+    handle: () => Promise.resolve({ status: 200, headers, body: (body ??= readPackageFile(file)) }),
   }
 }
 

@@ -44,7 +44,7 @@ export function forecastRoute({ clientAs, clock, config }: ForecastRoutePorts): 
       try {
         // Loaded on first use: a forecast needs most of the product, and many servers never run one.
         const { readSnapshot } = await import('../../forecast/cluster-snapshot.ts')
-        const { forecastOnThread } = await import('../forecast/forecast-thread.ts')
+        const { forecastOnThread } = await import('../threads/forecast-thread.ts')
         const snapshot = await readSnapshot(clientAs(user))
         const options = { config, now, forMs: request.forMs, assumptions: request.assumptions, withinMs }
         return await answer(await forecastOnThread({ snapshot, options }), headers)

@@ -116,14 +116,12 @@ async function* eachPage(client: Client, record: Departure): AsyncGenerator<read
       })
     if (!page) return
     yield await parsingThread.read<readonly PageLine[]>({
-      module: pageText,
+      reader: 'departure-page',
       input: page.spec.page?.manifests ?? '',
       timeMs: limits.departurePage.timeMs,
     })
   }
 }
-
-const pageText = new URL('page-text.ts', import.meta.url).href
 
 /** Uncompressed: large enough to compress well, and well below the API server's limit afterwards. */
 const pageBytes = 2_000_000

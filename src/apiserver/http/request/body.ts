@@ -50,10 +50,8 @@ function readText(body: BodyText, user: string | undefined): BodyValue | Promise
     if (json) return json
   }
   const { timeMs } = { json: limits.apiJson, yaml: limits.apiYaml, protobuf: limits.apiProtobuf }[format]
-  return parsingThread.read({ module: bodyText, input: body, timeMs, ...(user === undefined ? {} : { user }) })
+  return parsingThread.read({ reader: 'request-body', input: body, timeMs, ...(user === undefined ? {} : { user }) })
 }
-
-const bodyText = new URL('../../schema/wire/body-text.ts', import.meta.url).href
 
 function unreadable(bytes: Uint8Array, type: BodyType, cause: Error): UnreadableBody {
   const { message } = cause

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { readPackageFile } from '../../../packaging/package-files.ts'
 import type { GroupVersionKind } from '../../../kube/object.ts'
 
 /** A subresource in the table, with the kind of its bodies. */
@@ -182,7 +182,7 @@ const structs = new Map<string, StructType>()
 let loaded: Table | undefined
 
 function table(): Table {
-  return (loaded ??= JSON.parse(readFileSync(new URL('types.generated.json', import.meta.url), 'utf8')) as Table)
+  return (loaded ??= JSON.parse(readPackageFile('dist/types.generated.json').toString()) as Table)
 }
 
 function fieldFrom([name, number, expression, flags, rare = {}]: FieldRow): Field {

@@ -46,7 +46,7 @@ export async function readRelease(holder: StoredObject): Promise<ReadRelease> {
   const { release } = (holder.data ?? {}) as { release?: unknown }
   try {
     return await parsingThread.read<ReadRelease>({
-      module: releaseText,
+      reader: 'helm-release',
       input: { kind: holder.kind, release } satisfies ReleaseText,
       timeMs: limits.helmRecord.timeMs,
     })
@@ -55,8 +55,6 @@ export async function readRelease(holder: StoredObject): Promise<ReadRelease> {
     throw error
   }
 }
-
-const releaseText = new URL('release-text.ts', import.meta.url).href
 
 /** Records that were refused, by uid and version: they cost a thread's time once, not at every reconcile. Oldest first. */
 const refused = new Map<string, ParseRefusal>()

@@ -1,4 +1,5 @@
 import { Worker } from 'node:worker_threads'
+import { threadEntry } from '../../../../packaging/package-files.ts'
 import { systemClock } from '../../../../runtime/time/clock.ts'
 import type { Certificate, CertificateFault } from '../tls/certificates.ts'
 import { Counters } from '../routing/counters.ts'
@@ -154,7 +155,7 @@ class Thread {
     on: { readonly onWake: (target: string) => void; readonly onExit: (error: Error) => void },
   ) {
     this.counters = counters
-    this.#worker = new Worker(new URL('./worker.ts', import.meta.url), { workerData: start })
+    this.#worker = new Worker(threadEntry('proxy'), { workerData: start })
     this.reserve(counters.pages.length === 0 ? 0 : counters.pages.length * 1024 - 1)
     let failure = new Error('the proxy thread ended')
     this.#worker.on('error', (error) => (failure = error instanceof Error ? error : new Error(String(error))))

@@ -1,7 +1,7 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { ConfigError } from '../../client/cluster-config.ts'
 import type { Forecast } from '../../forecast/event.ts'
-import { forecastSnapshot, type ForecastOptions } from './forecast.ts'
+import { forecastSnapshot, type ForecastOptions } from '../forecast/forecast.ts'
 import type { ClusterSnapshot } from '../../forecast/cluster-snapshot.ts'
 
 /** The input of the worker thread. */
