@@ -7,6 +7,8 @@ import { cleanupPolicy } from './cleanup-policy.ts'
 import { conditionalTtl } from './conditional-ttl.ts'
 import type { Kind } from './define-kind.ts'
 import { departure } from './departure.ts'
+import { environmentClass } from './environment-class.ts'
+import { environment } from './environment.ts'
 import { gitopsCluster } from './gitops-cluster.ts'
 import { notificationChannel } from './notification-channel.ts'
 import { pipeline } from './pipeline.ts'
@@ -24,6 +26,8 @@ export const allKinds: readonly Kind[] = [
   cleanupPolicy,
   conditionalTtl,
   departure,
+  environment,
+  environmentClass,
   gitopsCluster,
   notificationChannel,
   pipeline,

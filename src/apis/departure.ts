@@ -32,7 +32,7 @@ const spec = object(
     because: string({ description: 'Why the object was deleted, as a machine-readable word of the deciding system.' }),
     by: object(
       {
-        system: oneOf(['cleaner', 'collector', 'janitor', 'promoter', 'activator', 'user'], {
+        system: oneOf(['cleaner', 'collector', 'janitor', 'promoter', 'activator', 'environments', 'user'], {
           description: 'System that decided the deletion, or user for a request of a user.',
         }),
         object: optional(

@@ -33,7 +33,7 @@ export interface ForecastEvent {
   /** Epoch milliseconds. */
   readonly at: number
   readonly what: EventType
-  readonly system: 'cleaner' | 'collector' | 'janitor' | 'promoter' | 'activator' | 'user'
+  readonly system: 'cleaner' | 'collector' | 'janitor' | 'promoter' | 'activator' | 'environments' | 'user'
   readonly object: ObjectRef & { readonly cluster?: string }
   /** The system's reason code. */
   readonly because: string

@@ -16,7 +16,7 @@ import type { Reader } from './reader.ts'
 /** An object that Sojourn manages: its state, what happens to it next, when and why. */
 export interface ManagedItem {
   readonly object: ObjectRef
-  readonly system: 'cleaner' | 'collector' | 'janitor' | 'promoter' | 'activator'
+  readonly system: 'cleaner' | 'collector' | 'janitor' | 'promoter' | 'activator' | 'environments'
   readonly state: string
   readonly next?: { readonly what: string; readonly at?: number }
   /** One or more sentences, or a phrase. */

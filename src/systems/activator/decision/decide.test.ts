@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { parseAwakeHours } from '../model/awake-hours.ts'
+import { parseAwakeHours } from '../../../apis/awake-hours.ts'
 import { decide, type Observed, type Rule, type Workload } from './decide.ts'
 
 const minute = 60_000

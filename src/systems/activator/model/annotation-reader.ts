@@ -5,7 +5,7 @@ import { configuredHost } from '../proxy/wire/host.ts'
 import { routeDefaults } from '../proxy/routing/route.ts'
 import type { StaticAnswer } from '../proxy/routing/static-answer.ts'
 import { annotation, type Fault } from './annotations.ts'
-import { parseAwakeHours } from './awake-hours.ts'
+import { parseAwakeHours } from '../../../apis/awake-hours.ts'
 import { readStaticAnswers } from './static-answers.ts'
 
 /** Where each pod reports how many connections or requests it has open. */

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import type { StoredObject } from '../../../kube/object.ts'
 import { isOnDemand } from './annotations.ts'
 import { readServiceSettings, settingDefaults } from './service-settings.ts'
-import { parseAwakeHours } from './awake-hours.ts'
+import { parseAwakeHours } from '../../../apis/awake-hours.ts'
 import { HostClaims, innerHosts } from './host-claims.ts'
 import { backendsOf, portOf, type EndpointSlice } from './endpoints.ts'
 

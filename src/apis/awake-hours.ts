@@ -1,5 +1,5 @@
-import type { WorkScheduleSpec } from '../../../apis/work-schedule.ts'
-import { isTimeZone } from '../../../kube/calendar/zoned-time.ts'
+import type { WorkScheduleSpec } from './work-schedule.ts'
+import { isTimeZone } from '../kube/calendar/zoned-time.ts'
 
 type Day = WorkScheduleSpec['windows'][number]['days'][number]
 
