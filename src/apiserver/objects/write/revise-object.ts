@@ -1,6 +1,7 @@
 import type { KubeObject, ObjectMeta, StoredObject } from '../../../kube/object.ts'
 import { formatTime } from '../../../kube/time.ts'
 import type { ServedKind } from '../../kinds/contract/served-kind.ts'
+import { withoutFinalizerNameErrors } from '../../kinds/rules/finalizer-name-errors.ts'
 import { invalid, invalidValue } from '../../schema/types/field-error.ts'
 import { metadataChangeFaults } from '../../schema/validation/parts/metadata.ts'
 import { changedOnlyInManagedTimes } from '../../schema/managed-fields/changed-only-in-managed-times.ts'
@@ -179,7 +180,8 @@ function admit(
   const identity = [...newFinalizerErrors(object, old), ...immutableErrors(update.proposed.metadata, old.metadata)]
   const errors = [
     ...identity,
-    ...metadataChangeFaults(object, old),
+    // The generic check knows no domains: only built-in kinds, in their own validation, require a domain in a finalizer.
+    ...withoutFinalizerNameErrors([...metadataChangeFaults(object, old)]),
     ...identity,
     ...type.validateUpdate(object, old),
     ...(subresource === '' ? (rules.validate?.(object, old) ?? []) : []),

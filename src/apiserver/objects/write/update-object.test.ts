@@ -119,6 +119,26 @@ describe('update', () => {
     expect(status).toMatchObject({ spec: { replicas: 1 }, status: { replicas: 5 } })
   })
 
+  it('takes a finalizer without a domain on a custom resource, as Flux and Argo CD set them, and on no built-in', async () => {
+    await world.create('apiextensions.k8s.io/v1/customresourcedefinitions', {
+      metadata: { name: 'apps.example.dev' },
+      spec: {
+        group: 'example.dev',
+        scope: 'Namespaced',
+        names: { plural: 'apps', kind: 'App' },
+        versions: [{ name: 'v1', served: true, storage: true, schema: { openAPIV3Schema: { type: 'object' } } }],
+      },
+    })
+    await world.create('example.dev/v1/apps', { apiVersion: 'example.dev/v1', kind: 'App', metadata: { name: 'a' } })
+    const finalizers = ['finalizers.fluxcd.io']
+    const after = await world.merge('example.dev/v1/apps', 'a', { metadata: { finalizers } })
+    expect(after.metadata.finalizers).toEqual(finalizers)
+    await world.create('v1/configmaps', { metadata: { name: 'a' } })
+    await expect(world.merge('v1/configmaps', 'a', { metadata: { finalizers } })).rejects.toMatchObject({
+      reason: 'Invalid',
+    })
+  })
+
   it('removes a terminating object with its last finalizer', async () => {
     await world.create('v1/configmaps', { metadata: { name: 'a', finalizers: ['x.dev/one', 'x.dev/two'] } })
     await world.delete('v1/configmaps', 'a')
