@@ -23,6 +23,7 @@ const tools = {
     package: 'helm.sh/helm/v4/cmd/helm',
     ldflags: `-s -w -X helm.sh/helm/v4/internal/version.version=v${helm}`,
   },
+  kstatus: { module: join(modules, 'helm'), package: './kstatus', ldflags: '-s -w' },
   etcd: { module: join(modules, 'kubernetes'), package: 'go.etcd.io/etcd/server/v3', ldflags: '-s -w' },
   'kube-apiserver': kubernetesTool('kube-apiserver'),
   'kube-controller-manager': kubernetesTool('kube-controller-manager'),

@@ -1,6 +1,6 @@
 import { defineKind, type ObjectOf } from './define-kind.ts'
 import { sojournGroup } from './group.ts'
-import { object, oneOf, optional, string, type Static } from './schema.ts'
+import { health, object, oneOf, optional, string, type Static } from './schema.ts'
 
 const spec = object(
   {
@@ -35,6 +35,7 @@ const status = object({
   state: oneOf(['Counted', 'Ignored'], { description: 'Whether the promoter counts the Approval.' }),
   reason: string({ description: 'Why it is counted or ignored, as one CamelCase word.' }),
   message: optional(string({ description: 'Why it is counted or ignored, as a sentence.' })),
+  ...health,
 })
 
 /** A user's decision on one promotion. RBAC controls who may create it, and the audit log shows who did. */

@@ -1,7 +1,7 @@
 import { defineKind, type ObjectOf } from './define-kind.ts'
 import { sojournGroup } from './group.ts'
 import {
-  conditions,
+  health,
   integer,
   labelSelector,
   list,
@@ -75,7 +75,7 @@ const status = object({
   ),
   dependents: optional(integer({ minimum: 0, description: 'Number of dependents found.' })),
   dependentUids: optional(list(string(), { description: 'UIDs of the dependents found.' })),
-  conditions: optional(conditions()),
+  ...health,
 })
 
 /** Declares that objects need another one, across namespaces and clusters. */

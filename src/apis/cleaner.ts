@@ -2,7 +2,7 @@ import { defineKind, type ObjectOf } from './define-kind.ts'
 import {
   anything,
   boolean,
-  conditions,
+  health,
   integer,
   labelSelector,
   list,
@@ -209,7 +209,7 @@ const status = object({
   resolvedCount: optional(integer({ description: 'Number of objects that the conditions read.' })),
   nextScheduledEvaluation: optional(time({ description: 'When the conditions are evaluated next, if known.' })),
   evaluationTime: optional(time({ description: 'When all conditions were found true.' })),
-  conditions: optional(conditions()),
+  ...health,
   targets: optional(evaluatedTargets),
   decision: optional(decisionStatus),
 })

@@ -1,6 +1,6 @@
 import { defineKind, type ObjectOf } from './define-kind.ts'
 import { sojournGroup } from './group.ts'
-import { boolean, conditions, labelSelector, object, optional, string, time, type Static } from './schema.ts'
+import { boolean, health, labelSelector, object, optional, string, time, type Static } from './schema.ts'
 
 const resource = object(
   {
@@ -41,7 +41,7 @@ const spec = object({
 const status = object({
   since: optional(time({ description: 'When the opt-out took effect.' })),
   mirrored: optional(boolean({ description: 'Whether the keep mark was also set on the resource itself.' })),
-  conditions: optional(conditions()),
+  ...health,
 })
 
 /** Protects resources from deletion by every system until it is deleted or expires. */

@@ -2,7 +2,7 @@ import { decisionStatus, evaluatedTargets } from './cleaner.ts'
 import { defineKind, type ObjectOf } from './define-kind.ts'
 import {
   boolean,
-  conditions,
+  health,
   integer,
   labelSelector,
   list,
@@ -64,7 +64,7 @@ const spec = object({
 })
 
 const status = object({
-  conditions: optional(conditions()),
+  ...health,
   evaluationTime: optional(time({ description: 'When all conditions were found true.' })),
   targets: optional(evaluatedTargets),
   resolvedTargets: optional(

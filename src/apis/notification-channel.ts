@@ -1,6 +1,6 @@
 import { defineKind, type ObjectOf } from './define-kind.ts'
 import { sojournGroup } from './group.ts'
-import { boolean, conditions, integer, list, mapOf, object, oneOf, optional, string, type Static } from './schema.ts'
+import { boolean, health, integer, list, mapOf, object, oneOf, optional, string, type Static } from './schema.ts'
 
 const secret = (description: string) =>
   optional(
@@ -58,7 +58,7 @@ const spec = object({
   ),
 })
 
-const status = object({ conditions: optional(conditions()) })
+const status = object(health)
 
 /** A way to notify owners: mail, Slack, a webhook, or Events on the objects themselves. */
 export const notificationChannel = defineKind({

@@ -1,6 +1,6 @@
 import { defineKind, type ObjectOf } from './define-kind.ts'
 import { sojournGroup } from './group.ts'
-import { conditions, list, object, oneOf, optional, string, type Static } from './schema.ts'
+import { health, list, object, oneOf, optional, string, type Static } from './schema.ts'
 
 const spec = object({
   provider: oneOf(['aws'], { description: 'Cloud provider of the account.' }),
@@ -34,7 +34,7 @@ const spec = object({
   ),
 })
 
-const status = object({ conditions: optional(conditions()) })
+const status = object(health)
 
 /** A cloud account and how to reach it. */
 export const providerAccount = defineKind({

@@ -117,6 +117,14 @@ export function conditions() {
   )
 }
 
+/** The status fields by which `kubectl wait`, kstatus, Flux and Helm judge an object: in the status of every kind that users write. */
+export const health = {
+  observedGeneration: optional(
+    integer({ minimum: 0, description: 'metadata.generation that the status was computed from.' }),
+  ),
+  conditions: optional(conditions()),
+}
+
 const durationPattern = '^([0-9]+(\\.[0-9]+)?(ns|us|µs|ms|s|m|h|d|w))+$|^0$'
 
 /** In the spec of every namespaced kind whose controller acts on the user's behalf. */

@@ -1,6 +1,6 @@
 import { defineKind, type ObjectOf } from './define-kind.ts'
 import { sojournGroup } from './group.ts'
-import { conditions, list, object, oneOf, optional, string, type Static } from './schema.ts'
+import { health, list, object, oneOf, optional, string, type Static } from './schema.ts'
 
 const day = oneOf(['Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday', 'Sunday'])
 const clockTime = { pattern: '^([01][0-9]|2[0-3]):[0-5][0-9]$|^24:00$' }
@@ -33,7 +33,7 @@ const spec = object({
   ),
 })
 
-const status = object({ conditions: optional(conditions()) })
+const status = object(health)
 
 /** The hours in which deletions are allowed. */
 export const workSchedule = defineKind({

@@ -1,3 +1,4 @@
+import type { KubeObject } from './object.ts'
 import { formatTime } from './time.ts'
 
 /** One entry of `status.conditions`, as metav1.Condition. */
@@ -39,13 +40,30 @@ export function setCondition(
   return given.map((condition) => (condition === previous ? next : condition))
 }
 
+/**
+ * How an object does, as kstatus, Flux, Argo CD and `helm --wait` read it. `ready`: it does its job, and waiting can be that job.
+ * `reconciling`: not known yet. `not-ready`: not yet, and a retry may help. `stalled`: a user must change something.
+ */
+export type Health = 'ready' | 'reconciling' | 'not-ready' | 'stalled'
+
+/** The fields of a status that report health: every kind of ours has them. */
+export function healthStatus(
+  { metadata: { generation }, status }: Pick<KubeObject, 'metadata' | 'status'>,
+  { health, reason, message }: { readonly health: Health; readonly reason: string; readonly message: string },
+  now: number,
+): { observedGeneration?: number; conditions: Condition[] } {
+  const { conditions } = (status ?? {}) as { conditions?: readonly Condition[] }
+  const observed = generation === undefined ? {} : { observedGeneration: generation }
+  return { ...observed, conditions: [...markers[health](conditions, { reason, message, ...observed }, now)] }
+}
+
 /** Ready: the object is as its spec asks. Takes away what would say otherwise. */
 export function markReady(
   conditions: readonly Condition[] | undefined,
   cause: Cause,
   now: number,
 ): readonly Condition[] {
-  return setCondition(without(conditions, 'Stalled', 'Reconciling'), { type: 'Ready', status: 'True', ...cause }, now)
+  return setCondition(without(conditions, 'Stalled', 'Reconciling'), { ...cause, type: 'Ready', status: 'True' }, now)
 }
 
 /** Not ready, neither progressing nor stalled: it waits for something outside the controller. */
@@ -54,7 +72,7 @@ export function markNotReady(
   cause: Cause,
   now: number,
 ): readonly Condition[] {
-  return setCondition(without(conditions, 'Stalled', 'Reconciling'), { type: 'Ready', status: 'False', ...cause }, now)
+  return setCondition(without(conditions, 'Stalled', 'Reconciling'), { ...cause, type: 'Ready', status: 'False' }, now)
 }
 
 /** On its way: Reconciling, Ready not known yet, and therefore not Stalled. */
@@ -63,8 +81,8 @@ export function markReconciling(
   cause: Cause,
   now: number,
 ): readonly Condition[] {
-  const working = setCondition(without(conditions, 'Stalled'), { type: 'Reconciling', status: 'True', ...cause }, now)
-  return setCondition(working, { type: 'Ready', status: 'Unknown', ...cause }, now)
+  const unknown = setCondition(without(conditions, 'Stalled'), { ...cause, type: 'Ready', status: 'Unknown' }, now)
+  return setCondition(unknown, { ...cause, type: 'Reconciling', status: 'True' }, now)
 }
 
 /** Stuck until someone changes the object: Stalled, not Ready, and therefore not Reconciling. */
@@ -73,9 +91,16 @@ export function markStalled(
   cause: Cause,
   now: number,
 ): readonly Condition[] {
-  const stuck = setCondition(without(conditions, 'Reconciling'), { type: 'Stalled', status: 'True', ...cause }, now)
-  return setCondition(stuck, { type: 'Ready', status: 'False', ...cause }, now)
+  const unready = setCondition(without(conditions, 'Reconciling'), { ...cause, type: 'Ready', status: 'False' }, now)
+  return setCondition(unready, { ...cause, type: 'Stalled', status: 'True' }, now)
 }
+
+const markers = {
+  ready: markReady,
+  reconciling: markReconciling,
+  'not-ready': markNotReady,
+  stalled: markStalled,
+} as const satisfies Record<Health, unknown>
 
 /** The condition of this type, if there is one. */
 export function findCondition(conditions: readonly Condition[] | undefined, type: string): Condition | undefined {

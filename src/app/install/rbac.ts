@@ -149,6 +149,7 @@ const byRole: Readonly<Record<ClusterRole, Pick<RoleAccess, 'cluster'> & Partial
       ours(['usageledgers'], ['list', 'create', 'update', 'delete']),
       ours(['cleanupoptouts'], ['get', 'create', 'patch']),
       ours(['cleanuppolicies/status', 'cleanupcandidates/status'], ['update']),
+      ours(['workschedules/status', 'notificationchannels/status', 'provideraccounts/status'], ['update']),
       ours(['cleanupoptouts/status'], ['update', 'patch']),
     ],
     own: [core(['secrets'], ['get', 'create'])],

@@ -64,7 +64,7 @@ describe('a ConditionalTTL, as users of cleaner-controller know it', () => {
   })
 
   it.each<[string, object, readonly string[]]>([
-    ['before its time', { ttl: '5m' }, ['Unknown', 'NotExpired']],
+    ['before its time', { ttl: '5m' }, ['True', 'NotExpired']],
     ['without what it looks at', { targets: [target({ delete: false })] }, ['False', 'TargetResolveError']],
     ['with a condition that cannot be compiled', { conditions: ['nope == 1'] }, ['False', 'ConditionCompileError']],
     ['with one that fails', { conditions: ['[][0] == 1'] }, ['False', 'ConditionEvaluationError']],

@@ -1,12 +1,11 @@
 import { sentenceOf, type DepartResult, type Hold } from '../../departures/door/because.ts'
-import { findCondition, type Condition } from '../../kube/conditions.ts'
+import { findCondition, healthStatus, type Condition } from '../../kube/conditions.ts'
 import type { StoredObject } from '../../kube/object.ts'
 import { formatTime } from '../../kube/time.ts'
 import { wakeAt, type Outcome } from '../../runtime/controller/outcome.ts'
 import type { Refusal } from '../../tenancy/act-as.ts'
 import type { CleanerStatus } from './decision/model.ts'
 import { writeStatus, type CleanerPorts } from './ports.ts'
-import { readyCondition } from './status.ts'
 
 /** The Door's answer when it does not delete. */
 type Denial = Extract<DepartResult, { because: string }>
@@ -31,19 +30,19 @@ export async function writeHeld(
 ): Promise<void> {
   const { nextScheduledEvaluation: _, ...status } = (self.status ?? {}) as CleanerStatus
   const next = until === undefined ? {} : { nextScheduledEvaluation: formatTime(until) }
-  const claim = { status: 'True', reason: 'Held', message: `all conditions are true, but ${why}` } as const
-  await writeStatus(ports, self, { ...status, ...next, conditions: readyCondition(self, claim, ports.clock.now()) })
+  const claim = { health: 'ready', reason: 'Held', message: `all conditions are true, but ${why}` } as const
+  await writeStatus(ports, self, { ...status, ...next, ...healthStatus(self, claim, ports.clock.now()) })
 }
 
-/** Sets Ready to False: the identity behind the Cleaner may not do something that is left to do. */
+/** Stalled: the identity behind the Cleaner may not do something that is left to do. */
 export async function writeRefused(
   ports: CleanerPorts,
   self: StoredObject,
   { reason, message }: Refusal,
 ): Promise<void> {
   const { nextScheduledEvaluation: _, ...status } = (self.status ?? {}) as CleanerStatus
-  const claim = { status: 'False', reason, message } as const
-  await writeStatus(ports, self, { ...status, conditions: readyCondition(self, claim, ports.clock.now()) })
+  const claim = { health: 'stalled', reason, message } as const
+  await writeStatus(ports, self, { ...status, ...healthStatus(self, claim, ports.clock.now()) })
 }
 
 /** When to ask the Door again. Its change notification comes earlier for Cleaners whose Ready reason is `Held`. */

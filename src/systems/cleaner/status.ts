@@ -1,8 +1,8 @@
-import { groupResource, type StoredObject } from '../../kube/object.ts'
+import { groupResource } from '../../kube/object.ts'
 import { publicView } from '../../kube/redact.ts'
 import { formatTime } from '../../kube/time.ts'
-import { setCondition, type Condition } from '../../kube/conditions.ts'
-import { objectsOf, reasons, valueOf, type Because, type Decision, type Observed } from './decision/decide.ts'
+import { healthStatus, setCondition, type Condition, type Health } from '../../kube/conditions.ts'
+import { objectsOf, reasons, valueOf, type Decision, type Observed } from './decision/decide.ts'
 import type { CleanerStatus, Model } from './decision/model.ts'
 
 /** The status that reports a decision and the next evaluation. It holds no recorded decision. */
@@ -17,26 +17,17 @@ export function statusFor(observed: Observed, decision: Decision, now: number): 
   } = (self.status ?? {}) as CleanerStatus
   const resolved = decision.do === 'delete' ? [] : resolvedNames(observed)
   const until = decision.do === 'wait' ? decision.until : undefined
-  const claim = { status: readiness(decision), reason: reasons[decision.because], message: decision.message }
+  const claim = { health: healthOf(decision), reason: reasons[decision.because], message: decision.message }
+  const { conditions, ...observedGeneration } = healthStatus(self, claim, now)
   return {
     ...rest,
-    conditions: withMonotonic(readyCondition(self, claim, now), decision, now),
+    ...observedGeneration,
+    conditions: withMonotonic(conditions, decision, now),
     ...(resolved.length > 0
       ? { resolvedTargets: resolved.slice(0, maxShownTargets), resolvedCount: resolved.length }
       : {}),
     ...(until === undefined ? {} : { nextScheduledEvaluation: formatTime(Math.ceil(until / 1000) * 1000) }),
   }
-}
-
-/** The conditions with Ready set. */
-export function readyCondition(
-  { status, metadata: { generation } }: StoredObject,
-  claim: Pick<Condition, 'status' | 'reason' | 'message'>,
-  now: number,
-): Condition[] {
-  const { conditions } = (status ?? {}) as { conditions?: readonly Condition[] }
-  const ready = { type: 'Ready', ...claim, ...(generation === undefined ? {} : { observedGeneration: generation }) }
-  return [...setCondition(conditions, ready, now)]
 }
 
 /** Adds a Monotonic condition while `retry.monotonic` is seen to be wrong, and removes it otherwise. */
@@ -80,16 +71,19 @@ export function evaluatedTargets(
 const maxShownTargets = 100
 const maxStateSize = 48 * 1024
 
-/** Ready as users of cleaner-controller know it: Unknown before the expiry, True while all is well, False on a problem. */
-function readiness({ because }: { readonly because: Because }): Condition['status'] {
+/** A Cleaner that waits does its job. One that a retry cannot help is stalled: a user must change it, or grant a right. */
+function healthOf({ do: what, because }: Pick<Decision, 'do' | 'because'>): Health {
   switch (because) {
     case 'not-expired':
     case 'suspended':
-      return 'Unknown'
     case 'waiting-for-conditions':
     case 'conditions-met':
-      return 'True'
+      return 'ready'
+    case 'target-unresolved':
+    case 'kind-not-found':
+    case 'condition-error':
+      return what === 'stall' ? 'stalled' : 'not-ready'
     default:
-      return 'False'
+      return 'stalled'
   }
 }

@@ -109,7 +109,10 @@ describe('a Bond without the leave of another namespace', () => {
     await here.world.pass(60_000)
     expect((await here.bond('app-database'))?.status).toMatchObject({
       phase: 'Active',
-      conditions: [{ status: 'Unknown', reason: 'Forbidden' }],
+      conditions: [
+        { type: 'Ready', status: 'Unknown', reason: 'Forbidden' },
+        { type: 'Reconciling', status: 'True' },
+      ],
     })
     await expect(goneFromPlatform()).rejects.toThrow('is in use by Bond team/app-database')
   })

@@ -12,6 +12,7 @@ import { workController } from './controller.ts'
 import { JanitorCaches } from './work/janitor-caches.ts'
 import { janitorMetrics } from './work/janitor-metrics.ts'
 import { KubernetesProvider } from './kubernetes/kubernetes-provider.ts'
+import { settingsController } from './work/settings-controller.ts'
 import { noLeases, PolicyLeases, type Leases } from './work/policy-leases.ts'
 import { LedgerCache } from './ledger/ledger-cache.ts'
 import { linkKey } from './opt-outs/links.ts'
@@ -103,6 +104,7 @@ export function createJanitor(options: JanitorOptions): Janitor {
     controllers: [
       workController({ ports, controllerPorts, leases, dryRun, inService }),
       optOutController(ports, controllerPorts, { dryRun }),
+      settingsController(ports, controllerPorts, { dryRun }),
     ],
     routes: janitorRoutes(ports, { dryRun, inService, testing: options.testing }),
     ports,

@@ -222,6 +222,7 @@ describe('a policy', () => {
     await passed(hour)
     expect((await readPolicy()).status?.conditions).toMatchObject([
       { type: 'Ready', status: 'False', message: expect.stringContaining('spec.exclusions[0].attributes[0].value') },
+      { type: 'Stalled', status: 'True' },
     ])
     expect(await candidates()).toEqual([])
   })
@@ -253,6 +254,7 @@ describe('a policy', () => {
     const { readPolicy, candidates } = await start(['one'], spec)
     expect((await readPolicy()).status?.conditions).toMatchObject([
       { type: 'Ready', status: 'False', message: expect.stringContaining(message) },
+      { type: 'Stalled', status: 'True' },
     ])
     expect(await candidates()).toEqual([])
   })
@@ -270,6 +272,7 @@ describe('a policy', () => {
         status: 'False',
         message: 'spec.notification.channels[0]: NotificationChannel "half": it needs spec.smtp',
       },
+      { type: 'Stalled', status: 'True' },
     ])
     expect(await world.candidates()).toEqual([])
   })
@@ -295,6 +298,7 @@ describe('a policy', () => {
         status: 'False',
         message: expect.stringContaining(`spec.scheduleRef: WorkSchedule "odd": ${message}`),
       },
+      { type: 'Stalled', status: 'True' },
     ])
     expect(await world.candidates()).toEqual([])
   })

@@ -14,7 +14,7 @@ beforeEach(async () => {
   writes = []
   world = await startJanitorWorld({
     through: (transport) => async (request) => {
-      if (request.method !== 'GET') writes.push(request)
+      if (request.method !== 'GET' && !isSettingStatus(request)) writes.push(request)
       return transport(request)
     },
   })
@@ -22,6 +22,11 @@ beforeEach(async () => {
   await world.pass(2 * hour)
 })
 afterEach(() => world[Symbol.asyncDispose]())
+
+/** Whether a channel can be used is reported whether or not a policy names it. */
+function isSettingStatus({ path }: ApiRequest): boolean {
+  return path.includes('/notificationchannels/')
+}
 
 describe('the queue', () => {
   it('C15: is empty without a valid policy', async () => {

@@ -4,6 +4,7 @@ import type { Client } from '../../client/client.ts'
 import { removeOwn } from '../../departures/subjects/own-machinery.ts'
 import { keyFromString } from '../../kube/key.ts'
 import type { StoredObject } from '../../kube/object.ts'
+import { healthStatus } from '../../kube/conditions.ts'
 import { deepEqual } from '../../kube/patches/patch.ts'
 import { ignoring } from '../../kube/status-error.ts'
 import type { Clock } from '../../runtime/time/clock.ts'
@@ -135,7 +136,9 @@ async function writeStatus(
 }
 
 async function writeApprovalStatuses({ approvals }: Decision, { ports, signal }: Context): Promise<void> {
-  for (const [approval, status] of approvals) {
+  for (const [approval, { state, reason, message = '' }] of approvals) {
+    const health = state === 'Counted' ? 'ready' : 'stalled'
+    const status = { state, reason, message, ...healthStatus(approval, { health, reason, message }, ports.clock.now()) }
     if (deepEqual(approval.status, status)) continue
     await ports.client
       .update(approvalKind.type, { ...approval, status }, { subresource: 'status', signal })

@@ -1,7 +1,7 @@
 import { namespaces } from '../../../kube/core-types.ts'
 import type { Bond } from '../../../apis/bond.ts'
 import type { StoredObject } from '../../../kube/object.ts'
-import { setCondition } from '../../../kube/conditions.ts'
+import { healthStatus, type Health } from '../../../kube/conditions.ts'
 import type { BondDecision, DependentsFact } from './bond-decide.ts'
 import { type FoundDependency } from './bond-observe.ts'
 
@@ -14,20 +14,13 @@ export interface BondFindings {
 
 /** The new status of a Bond. */
 export function statusOf(
-  { status, spec, metadata }: Bond,
+  bond: Bond,
   { decision, dependents, found }: BondFindings,
   now: number,
 ): NonNullable<Bond['status']> {
-  const { phase, reason, message, pin, isUnknown, isPowerless = false } = decision
+  const { status, spec } = bond
+  const { phase, reason, message, pin } = decision
   const uid = pin ?? spec.dependency.uid
-  const isReady = (phase === 'Active' || phase === 'Released') && !isPowerless
-  const condition = {
-    type: 'Ready',
-    status: isReady ? (isUnknown ? ('Unknown' as const) : ('True' as const)) : ('False' as const),
-    reason,
-    message,
-    ...(metadata.generation === undefined ? {} : { observedGeneration: metadata.generation }),
-  }
   return {
     ...status,
     phase,
@@ -35,8 +28,15 @@ export function statusOf(
     ...(found.object?.metadata.uid === (uid ?? status?.dependencyUid) ? namespaceOf(found.object) : {}),
     ...(found.clusterId === undefined ? {} : { dependencyCluster: found.clusterId }),
     ...(dependents.are === 'known' ? countOf(dependents.objects) : {}),
-    conditions: [...setCondition(status?.conditions, condition, now)],
+    ...healthStatus(bond, { health: healthOf(decision), reason, message }, now),
   }
+}
+
+function healthOf({ phase, reason, isUnknown, isPowerless }: BondDecision): Health {
+  if (reason === 'NotGranted' || reason === 'NotEnforced') return 'stalled'
+  const isInForce = (phase === 'Active' || phase === 'Released') && !isPowerless
+  if (!isInForce) return 'not-ready'
+  return isUnknown ? 'reconciling' : 'ready'
 }
 
 /** The namespace of an object, or its own name if it is a Namespace. */

@@ -1,6 +1,8 @@
 import { cleanupCandidate, type CleanupCandidate } from '../../../apis/cleanup-candidate.ts'
 import { cleanupOptOut, type CleanupOptOut } from '../../../apis/cleanup-opt-out.ts'
 import { isLiveOptOut } from '../../../departures/door/protection.ts'
+import { healthStatus } from '../../../kube/conditions.ts'
+import { deepEqual } from '../../../kube/patches/patch.ts'
 import { ignoring } from '../../../kube/status-error.ts'
 import { formatTime, parseTime } from '../../../kube/time.ts'
 import { Controller, type ControllerPorts } from '../../../runtime/controller/controller.ts'
@@ -45,14 +47,27 @@ class OptOutReconciler {
     const ref = refOf(object)
     if (!isLiveOptOut(object, now)) {
       await this.#unprotect(object, ref)
+      await this.#report(object, 'Expired', `it ended at ${object.spec.expiresAt}`)
       return settled
     }
     if (ref) {
       await this.#endMarks(object, now)
       await this.#protect(object, ref, now)
     }
+    await this.#report(object, 'Protecting', 'no system of Sojourn deletes what it names')
     const endsAt = parseTime(object.spec.expiresAt)
     return endsAt === undefined ? settled : wakeAt(endsAt)
+  }
+
+  async #report(object: CleanupOptOut, reason: string, message: string): Promise<void> {
+    const { client, clock } = this.#ports
+    const { name, deletionTimestamp } = object.metadata
+    const status = healthStatus(object, { health: 'ready', reason, message }, clock.now())
+    const { observedGeneration, conditions } = object.status ?? {}
+    if (deletionTimestamp || deepEqual({ observedGeneration, conditions }, status)) return
+    await client
+      .patch(cleanupOptOut.type, { name }, { type: 'merge', body: { status } }, { subresource: 'status' })
+      .catch(ignoring('NotFound'))
   }
 
   async #endMarks(object: CleanupOptOut, now: number): Promise<void> {

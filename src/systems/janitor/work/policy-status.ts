@@ -2,7 +2,7 @@ import { cleanupPolicy, type CleanupPolicy, type LocationStatus } from '../../..
 import { deepEqual } from '../../../kube/patches/patch.ts'
 import { ignoring, StatusError } from '../../../kube/status-error.ts'
 import { formatTime } from '../../../kube/time.ts'
-import { setCondition, type Condition, type ConditionClaim } from '../../../kube/conditions.ts'
+import { markReady, markStalled, setCondition, type Condition, type ConditionClaim } from '../../../kube/conditions.ts'
 import type { Problem } from '../rules/rule-tree.ts'
 import type { WorkPorts } from './work.ts'
 
@@ -47,7 +47,7 @@ export async function writePolicyStatus(
 
 export const suspendedCondition: StatusClaim = {
   type: 'Ready',
-  status: 'False',
+  status: 'True',
   reason: 'Suspended',
   message: 'spec.suspend is set: the policy does nothing',
 }
@@ -69,7 +69,7 @@ function statusAfter(
     ? { ...status.locations, [location.name]: merged(status.locations?.[location.name] ?? {}, location.change) }
     : status.locations
   const conditions = [...claims, ...derived(locations ?? {})].reduce<readonly Condition[] | undefined>(
-    (all, claim) => setCondition(all, { ...claim, observedGeneration }, now),
+    (all, claim) => withClaim(all, { ...claim, observedGeneration }, now),
     status.conditions,
   )
   return {
@@ -79,6 +79,12 @@ function statusAfter(
     ...(locations ? { locations } : {}),
     ...(nextAt === undefined ? {} : { nextCycleTime: formatTime(nextAt) }),
   }
+}
+
+/** A policy is Ready, or invalid until a user changes something: then it is Stalled, too. */
+function withClaim(conditions: readonly Condition[] | undefined, claim: ConditionClaim, now: number) {
+  if (claim.type !== 'Ready') return setCondition(conditions, claim, now)
+  return (claim.status === 'True' ? markReady : markStalled)(conditions, claim, now)
 }
 
 /** The conditions that sum up all locations. */

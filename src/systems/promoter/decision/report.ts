@@ -127,8 +127,17 @@ function whyReconciling(draft: Draft): Why | undefined {
   const { run, candidate } = draft.status
   if (candidate)
     return { because: 'Settling', message: `${candidate.revision} must stay unchanged for spec.settle.quietPeriod` }
-  if (run?.phase !== 'Running') return undefined
+  if (run?.phase !== 'Running' || isOnlyWaiting(draft)) return undefined
   return { because: 'RunStarted', message: summaryOf(draft) }
+}
+
+/** Whether every promotion of the run that is not finished waits for an approval or a gate: then the pipeline does its job. */
+function isOnlyWaiting(draft: Draft): boolean {
+  const unfinished = promotionsOf(draft).filter(({ promotion }) => promotion.phase !== 'Succeeded')
+  return (
+    unfinished.length > 0 &&
+    unfinished.every(({ promotion: { phase } }) => phase === 'AwaitingApproval' || phase === 'Gated')
+  )
 }
 
 function whyAwaiting(draft: Draft): Why | undefined {
