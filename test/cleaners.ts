@@ -140,7 +140,10 @@ export async function startCleaner(
   const metrics = new Metrics()
   const informers = new Informers({ clock: quietClock(clock), log })
   const events = new EventRecorder('sojourn', { client, clock, log })
-  const door = new Door({ client, informers, clock, events, log, metrics }, { limits: { maxPercentOfKind: 100 } })
+  const door = new Door(
+    { client, informers, clock, events, log, metrics, provesRecords: () => Promise.resolve(true) },
+    { limits: { maxPercentOfKind: 100 } },
+  )
   const stop = new AbortController()
   await world.clock.settle()
   await door.ready()

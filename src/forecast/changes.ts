@@ -4,7 +4,7 @@ import { departure, type DepartureSpec } from '../apis/departure.ts'
 import { pipeline, type Pipeline } from '../apis/pipeline.ts'
 import type { Promotion } from '../apis/pipeline-status.ts'
 import type { StoreEvent } from '../apiserver/store/store.ts'
-import { doorStateName } from '../departures/door/door-state.ts'
+import { circuitPrefix, doorStateName } from '../departures/door/door-state.ts'
 import { groupResource, refOf, type ObjectRef, type StoredObject, placeOf } from '../kube/object.ts'
 import { sentenceFor } from '../systems/janitor/model/because.ts'
 import { sentenceOf, type Because } from '../apis/pipeline-reasons.ts'
@@ -126,10 +126,13 @@ function promotionEvents({ type, document, previous }: StoreEvent, at: number): 
 
 function breakerEvents({ name, document, previous }: StoreEvent, at: number): readonly ForecastEvent[] {
   if (name !== doorStateName) return []
-  const { breaker, because = '' } = dataOf(document.value)
-  if (breaker !== 'open' || dataOf(previous?.value).breaker === 'open') return []
-  const why = `${because}; nothing is deleted until a user closes the circuit breaker`
-  return [{ at, what: 'halts', system: 'user', object: refOf(document.value), because: 'breaker-open', why }]
+  const [data, before] = [dataOf(document.value), dataOf(previous?.value)]
+  const opened = Object.entries(data).flatMap(([key, value]) =>
+    key.startsWith(circuitPrefix) && before[key] === undefined ? [`${value}; nothing is deleted there`] : [],
+  )
+  if (data.breaker === 'open' && before.breaker !== 'open') opened.push(`${data.because ?? ''}; nothing is deleted`)
+  const event = { at, what: 'halts', system: 'user', object: refOf(document.value), because: 'breaker-open' } as const
+  return opened.map((why) => ({ ...event, why: `${why} until a user closes the circuit breaker` }))
 }
 
 function dataOf(object: StoredObject | undefined): Readonly<Record<string, string>> {

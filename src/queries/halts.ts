@@ -24,5 +24,9 @@ export async function haltsOf(reader: Reader): Promise<readonly string[]> {
           `Nothing is deleted now: the circuit breaker is open${since}${why}; check "sojourn departures -A", then run "sojourn departures --close-breaker"`,
         ]
       : []),
+    ...Object.values(state.circuits).map(
+      (because) =>
+        `Nothing is deleted in one namespace now: its circuit breaker is open: ${because}; check "sojourn departures -A", then run "sojourn departures --close-breaker"`,
+    ),
   ]
 }

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { Client } from '../client/client.ts'
 import { VirtualClock } from '../runtime/time/virtual-clock.ts'
-import { creatorProof } from './creator-proof.ts'
+import { creatorPolicy, recordProof } from './creator-proof.ts'
 
 function clusterWith(state: {
   version?: string
@@ -21,7 +21,7 @@ function clusterWith(state: {
     if (path.includes('validatingadmissionpolicies') && state.hasPolicy !== false) return answer(200, { metadata: {} })
     return answer(404, { kind: 'Status', reason: 'NotFound', code: 404 })
   })
-  return { clock, isProven: creatorProof({ client, clock }), asked: () => asked, state }
+  return { clock, isProven: recordProof(creatorPolicy, { client, clock }), asked: () => asked, state }
 }
 const binding = { policyName: 'sojourn-creator', validationActions: ['Deny'] }
 

@@ -41,17 +41,17 @@ const door = inFile('src/departures/door/door.ts', [
   ],
   [
     'opens the breaker when too much is deleted',
-    "(await this.#bookings.run('', () => this.#book(subject, object))) ?? this.#recordAndDelete(request, object)",
+    "(await this.#bookings.run('', () => this.#book(request, object))) ?? this.#recordAndDelete(request, object)",
     'this.#recordAndDelete(request, object)',
   ],
   [
     'deletes no more than the budget allows, however many requests come at once',
-    "this.#bookings.run('', () => this.#book(subject, object))",
-    'this.#book(subject, object)',
+    "this.#bookings.run('', () => this.#book(request, object))",
+    'this.#book(request, object)',
   ],
   [
     'opens the breaker when too much is deleted',
-    'const switches = await writeDoorState(client, openBreaker(because, now))',
+    'const switches = await writeDoorState(client, openBreaker(overrun, now))',
     'const switches = { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "x", namespace: "team" } } as never',
   ],
   [
@@ -85,6 +85,26 @@ const door = inFile('src/departures/door/door.ts', [
     'keeps dependents while paused, in a dry run, with an open breaker, or without its caches',
     "if (!state || !this.#protections.isCurrent) return () => 'protections-unknown'",
     'if (!state) return () => undefined',
+  ],
+  [
+    'used up holds that namespace and never another one',
+    "if (scope !== undefined && state.circuits[scope] !== undefined) return 'breaker-open'",
+    '',
+  ],
+  [
+    'used up holds that namespace and never another one',
+    'if (Object.keys(state.circuits).length > 0) return false',
+    '',
+  ],
+  [
+    'do not count where a tenant may have planted them',
+    'if (!(await this.#ports.provesRecords().catch(() => true))) return',
+    'await this.#ports.provesRecords().catch(() => true)',
+  ],
+  [
+    'do not count in a place where no door writes them',
+    "if (spec.by.system === 'user' || !isOurs) return",
+    "if (spec.by.system === 'user') return",
   ],
   [
     'knows when only marks can keep an object, so that a preview checks nothing else',
@@ -136,6 +156,11 @@ const judge = inFile('src/departures/door/judge.ts', [
     'if (!schedule) continue',
   ],
   ['holds outside the window', 'if (!window.open)', 'if (window.open === undefined)'],
+  [
+    'holds while the breaker of its namespace is open',
+    'if (circuit !== undefined) return',
+    'if (circuit === null) return',
+  ],
   ['holds while the breaker is open', "if (state.breaker === 'open')", 'if (state.breaker === undefined)'],
 ])
 
@@ -214,9 +239,13 @@ const others: readonly Guard[] = [
     ],
     [
       'counts a record once',
-      'if (at < this.#since || this.#counted.has(record)) return',
-      'if (at < this.#since) return',
+      'if (at < this.#since || this.#counted.has(record)) return false',
+      'if (at < this.#since) return false',
     ],
+  ]),
+  ...inFile('src/departures/door/budgets.ts', [
+    ['used up holds that namespace and never another one', ', scope }\n  }\n\n  #dropIdle', ' }\n  }\n\n  #dropIdle'],
+    ['is used up by half of a kind in it', "() => ofKind('namespace')", "() => ofKind('cluster')"],
   ]),
   ...inFile('src/departures/subjects/subject.ts', [
     [
@@ -266,6 +295,10 @@ const others: readonly Guard[] = [
       'of contentTypes(await client.discovery.complete())',
       'of contentTypes(await client.discovery.all().then((all) => all.filter(({ plural }) => plural !== "secrets")))',
     ],
+  ]),
+  ...inFile('src/departures/door/budgets.ts', [
+    ['used up holds that namespace and never another one', ', scope }\n  }\n\n  #dropIdle', ' }\n  }\n\n  #dropIdle'],
+    ['is used up by half of a kind in it', "() => ofKind('namespace')", "() => ofKind('cluster')"],
   ]),
   ...inFile('src/departures/subjects/subject.ts', [
     [

@@ -21,7 +21,10 @@ const metrics = new Metrics()
 const informers = new Informers({ clock, log, metrics })
 const events = new EventRecorder('sojourn', { client, clock, log })
 // Everything there is leaves in this test, which the breaker would rightly stop.
-const door = new Door({ client, informers, clock, events, log, metrics }, { limits: { maxPercentOfKind: 100 } })
+const door = new Door(
+  { client, informers, clock, events, log, metrics, provesRecords: () => Promise.resolve(true) },
+  { limits: { maxPercentOfKind: 100 } },
+)
 const clusters = new Clusters({
   home: client,
   informers,

@@ -52,7 +52,18 @@ export async function startJanitorWorld(options: JanitorWorldOptions = {}): Prom
     ? new Informers({ clock: options.relists ? clock : quietClock(clock), log: ports.log })
     : world.informers
   const door = options.through
-    ? new Door({ client, informers, clock, events: world.events, log: ports.log, metrics: ports.metrics }, options.door)
+    ? new Door(
+        {
+          client,
+          informers,
+          clock,
+          events: world.events,
+          log: ports.log,
+          metrics: ports.metrics,
+          provesRecords: () => Promise.resolve(true),
+        },
+        options.door,
+      )
     : world.door
   await door.ready()
   const clusters = new Clusters({

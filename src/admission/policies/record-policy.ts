@@ -9,6 +9,7 @@ import type { AdmissionHook, Review } from '../../apiserver/objects/contract/adm
 import type { KubeObject } from '../../kube/object.ts'
 import { deepEqual } from '../../kube/patches/patch.ts'
 import { StatusError } from '../../kube/status-error.ts'
+import { recordPolicy } from '../../tenancy/creator-proof.ts'
 import type { MayDo } from '../creator-admission.ts'
 import { boundPolicy, celList, sojournAccounts } from './policy.ts'
 
@@ -70,7 +71,7 @@ function isPartOfRestore({ type, subresource, object }: Review): boolean {
 
 /** In a cluster the same, by a policy. */
 export function recordPolicies(): readonly KubeObject[] {
-  return boundPolicy('sojourn-records', {
+  return boundPolicy(recordPolicy, {
     matchConstraints: {
       resourceRules: [
         ...rulesFor(records, ''),

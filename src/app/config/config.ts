@@ -39,6 +39,7 @@ export interface Config {
   readonly maxDeparturesPerMinute?: number
   readonly maxDeparturesPerHour?: number
   readonly maxDeparturesPercent?: number
+  readonly namespaceShare?: number
   /** How long departure records are kept, in milliseconds. Defaults to 30 days. */
   readonly keepRecordsMs: number
   /** Whether writes survive a power failure (fsync). Defaults to true. */
@@ -126,6 +127,11 @@ export const configFlags = {
     help: 'Percent of one kind deleted per hour that opens the circuit breaker (default: 50)',
     value: 'N',
   },
+  'namespace-share': {
+    type: 'string',
+    help: 'Percent of the limits per minute and hour that one namespace may use; 100: no limits per namespace (default: 10)',
+    value: 'N',
+  },
   'keep-records': { type: 'string', help: 'How long departure records are kept (default: 30d)', value: 'DURATION' },
   durable: { type: 'boolean', help: 'Writes survive a power failure (default: true; --no-durable is faster)' },
   'tls-cert': { type: 'string', help: 'Certificate of the HTTPS port of "sojourn run", PEM', value: 'FILE' },
@@ -186,6 +192,7 @@ export function readConfig({ flags, env: given, proxless = false }: ConfigSource
     ...optional('maxDeparturesPerMinute', countOf(look('max-departures-per-minute'))),
     ...optional('maxDeparturesPerHour', countOf(look('max-departures-per-hour'))),
     ...optional('maxDeparturesPercent', countOf(look('max-departures-percent'))),
+    ...optional('namespaceShare', countOf(look('namespace-share'))),
     ...optional('tlsCert', look('tls-cert')?.text),
     ...optional('tlsKey', look('tls-key')?.text),
     ...optional('allowOutgoing', destinationsOf(look('allow-outgoing'))),

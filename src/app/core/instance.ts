@@ -14,7 +14,7 @@ import type { CollectorOptions } from '../../systems/collector/controller.ts'
 import { AccessReviews } from '../../tenancy/access-reviews.ts'
 import { ActAs, type ActsFor } from '../../tenancy/act-as.ts'
 import type { Config } from '../config/config.ts'
-import { creatorProof } from '../../tenancy/creator-proof.ts'
+import { creatorPolicy, recordPolicy, recordProof } from '../../tenancy/creator-proof.ts'
 import { Lifecycle } from './lifecycle.ts'
 import { metricsRoute } from './metrics-route.ts'
 import { createNetworks, type Networks } from './networks.ts'
@@ -78,7 +78,7 @@ export function createInstance(options: InstanceOptions): Instance {
   let door: Door | undefined
   const openDoor = () =>
     new Door(
-      { client, informers, clock, events, log, metrics },
+      { client, informers, clock, events, log, metrics, provesRecords: recordProof(recordPolicy, { client, clock }) },
       { dryRun: config.dryRun, limits: departureLimits(config) },
     )
   const instance: Instance = {
@@ -96,7 +96,11 @@ export function createInstance(options: InstanceOptions): Instance {
     actAs:
       options.actAs ??
       new ActAs(
-        { client, reviews: new AccessReviews({ client, clock }), provesCreators: creatorProof({ client, clock }) },
+        {
+          client,
+          reviews: new AccessReviews({ client, clock }),
+          provesCreators: recordProof(creatorPolicy, { client, clock }),
+        },
         config.tenancy,
       ),
     clusters,
@@ -134,8 +138,10 @@ function createAlarms(clock: Clock): Alarms {
   return new Alarms(clock, clock.track ? {} : { maxSleepMs: 30_000 })
 }
 
-function departureLimits({ maxDeparturesPerMinute, maxDeparturesPerHour, maxDeparturesPercent }: Config) {
+function departureLimits(config: Config) {
+  const { maxDeparturesPerMinute, maxDeparturesPerHour, maxDeparturesPercent, namespaceShare } = config
   return {
+    ...(namespaceShare === undefined ? {} : { namespaceShare }),
     ...(maxDeparturesPerMinute === undefined ? {} : { maxPerMinute: maxDeparturesPerMinute }),
     ...(maxDeparturesPerHour === undefined ? {} : { maxPerHourOfKind: maxDeparturesPerHour }),
     ...(maxDeparturesPercent === undefined ? {} : { maxPercentOfKind: maxDeparturesPercent }),

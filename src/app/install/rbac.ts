@@ -11,7 +11,7 @@ import {
 } from '../../systems/activator/cluster/access.ts'
 import { isRecord } from '../../systems/janitor/kubernetes/custom-references.ts'
 import { referrerTypes } from '../../systems/janitor/kubernetes/references/referrer-types.ts'
-import { creatorPolicy } from '../../tenancy/creator-proof.ts'
+import { creatorPolicy, recordPolicy } from '../../tenancy/creator-proof.ts'
 import type { Role } from '../config/config.ts'
 import { certificateSecret, promoterSecret, webhookName } from '../../admission/webhook-configuration.ts'
 
@@ -89,12 +89,12 @@ const definitions: Rule = {
   resources: ['customresourcedefinitions'],
   verbs: follow,
 }
-/** To see whether creators' records can be believed. */
-const creatorProof: readonly Rule[] = ['validatingadmissionpolicies', 'validatingadmissionpolicybindings'].map(
+/** To see whether creators' records, and Sojourn's own, can be believed. */
+const recordProofs: readonly Rule[] = ['validatingadmissionpolicies', 'validatingadmissionpolicybindings'].map(
   (resource) => ({
     apiGroups: ['admissionregistration.k8s.io'],
     resources: [resource],
-    resourceNames: [creatorPolicy],
+    resourceNames: [creatorPolicy, recordPolicy],
     verbs: ['get'],
   }),
 )
@@ -115,7 +115,7 @@ const byRole: Readonly<Record<ClusterRole, Pick<RoleAccess, 'cluster'> & Partial
         verbs: ['get', 'update'],
       },
       creatorWebhook(['get']),
-      ...creatorProof,
+      ...recordProofs,
     ],
     own: [certificateRule(certificateSecret)],
     options: { creatorWebhook: [creatorWebhook(['update'])] },
@@ -136,7 +136,7 @@ const byRole: Readonly<Record<ClusterRole, Pick<RoleAccess, 'cluster'> & Partial
         resourceNames: [inUsePolicy],
         verbs: ['get'],
       },
-      ...creatorProof,
+      ...recordProofs,
       definitions,
       clusters,
     ],
@@ -151,6 +151,7 @@ const byRole: Readonly<Record<ClusterRole, Pick<RoleAccess, 'cluster'> & Partial
       ours(['cleanuppolicies/status', 'cleanupcandidates/status'], ['update']),
       ours(['workschedules/status', 'notificationchannels/status', 'provideraccounts/status'], ['update']),
       ours(['cleanupoptouts/status'], ['update', 'patch']),
+      ...recordProofs,
     ],
     own: [core(['secrets'], ['get', 'create'])],
     options: { detection: referringKinds() },
@@ -167,7 +168,7 @@ const byRole: Readonly<Record<ClusterRole, Pick<RoleAccess, 'cluster'> & Partial
       { apiGroups: ['infra.contrib.fluxcd.io'], resources: ['terraforms'], verbs: follow },
       { apiGroups: ['argoproj.io'], resources: ['applications'], verbs: follow },
       core(['namespaces'], ['get']),
-      ...creatorProof,
+      ...recordProofs,
       clusters,
     ],
     own: [

@@ -5,12 +5,13 @@ import { configMaps } from '../../kube/core-types.ts'
 import type { StoredObject } from '../../kube/object.ts'
 import { ignoring } from '../../kube/status-error.ts'
 
-/** Closes the circuit breaker and starts its counts anew. Answers whether it was open; a closed one is not written. */
+/** Closes the circuit breaker, also those of single namespaces, and starts its counts anew. Answers whether it was open; a closed one is not written. */
 export async function closeOpenBreaker(client: Client, now: number): Promise<boolean> {
   const place = { namespace: sojournNamespace, name: doorStateName }
-  const { breaker } = doorStateOf(await client.get<StoredObject>(configMaps, place).catch(ignoring('NotFound')))
-  if (breaker === 'open') await writeDoorState(client, closeBreaker(now))
-  return breaker === 'open'
+  const state = doorStateOf(await client.get<StoredObject>(configMaps, place).catch(ignoring('NotFound')))
+  const isOpen = state.breaker === 'open' || Object.keys(state.circuits).length > 0
+  if (isOpen) await writeDoorState(client, closeBreaker(state, now))
+  return isOpen
 }
 
 /** Pauses or resumes all deletions by Sojourn. */

@@ -32,14 +32,21 @@ export class Budget {
     this.#limits = limits
   }
 
-  /** Counts a record that was written at this time. */
-  count(record: string, kind: string, at: number): void {
-    if (at < this.#since || this.#counted.has(record)) return
+  /** Counts a record that was written at this time. Answers whether it was new. */
+  count(record: string, kind: string, at: number): boolean {
+    if (at < this.#since || this.#counted.has(record)) return false
     this.#counted.set(record, at)
     const second = Math.floor(at / 1000)
     const kinds = this.#seconds.get(second) ?? new Map<string, number>()
     kinds.set(kind, (kinds.get(kind) ?? 0) + 1)
     this.#seconds.set(second, kinds)
+    return true
+  }
+
+  /** Whether nothing was deleted in the last hour. */
+  isIdle(now: number): boolean {
+    this.#dropBefore(now - hourMs)
+    return this.#seconds.size === 0
   }
 
   /** Forgets deletions before this time: a user has closed the breaker since. */

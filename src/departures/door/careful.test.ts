@@ -119,7 +119,15 @@ describe('a careful door', () => {
       const transport: Transport = (request) =>
         request.path.endsWith(unread) ? Promise.reject(new Error('no')) : world.server.transport(request)
       using informers = new Informers({ clock, log: ports.log })
-      const blind = new Door({ client: new Client(transport), informers, clock, events, metrics, log: ports.log })
+      const blind = new Door({
+        client: new Client(transport),
+        informers,
+        clock,
+        events,
+        metrics,
+        log: ports.log,
+        provesRecords: () => Promise.resolve(true),
+      })
       await world.clock.settle()
       expect(blind.reasonToKeep(object)).toBe('protections-unknown')
     }
@@ -138,7 +146,15 @@ describe('a careful door', () => {
       const transport: Transport = (request) =>
         unread && request.path.endsWith(unread) ? Promise.reject(new Error('no')) : world.server.transport(request)
       using informers = new Informers({ clock, log: ports.log })
-      const door = new Door({ client: new Client(transport), informers, clock, events, metrics, log: ports.log })
+      const door = new Door({
+        client: new Client(transport),
+        informers,
+        clock,
+        events,
+        metrics,
+        log: ports.log,
+        provesRecords: () => Promise.resolve(true),
+      })
       await world.clock.settle()
       expect(door.hasOnlyOwnMarks, unread).toBe(unread === '')
     }
@@ -162,7 +178,7 @@ describe('a careful door', () => {
     const data = { breaker: 'ajar', paused: 'perhaps', dryRun: '' }
     const state = doorStateOf({ apiVersion: 'v1', kind: 'ConfigMap', metadata: {}, data })
     expect(state).toMatchObject({ breaker: 'open', paused: true, dryRun: true })
-    expect(doorStateOf(undefined)).toEqual({ breaker: 'closed', paused: false, dryRun: false })
+    expect(doorStateOf(undefined)).toEqual({ breaker: 'closed', paused: false, dryRun: false, circuits: {} })
   })
 })
 

@@ -12,7 +12,7 @@ import { EventRecorder } from '../../runtime/observability/event-recorder.ts'
 import { Informers } from '../../runtime/cache/informers.ts'
 import { silentLogger } from '../../runtime/observability/log.ts'
 import { Metrics } from '../../runtime/observability/metrics.ts'
-import { closeBreaker, writeDoorState } from './door-state.ts'
+import { closeBreaker, doorStateOf, writeDoorState } from './door-state.ts'
 import { Door, type DepartRequest } from './door.ts'
 import { restore } from '../restore/restore.ts'
 import { settleController } from '../records/settle-controller.ts'
@@ -161,7 +161,7 @@ describe('Door', () => {
       result: 'held',
       because: 'breaker-open',
     })
-    await writeDoorState(world.client, closeBreaker(world.clock.now()))
+    await writeDoorState(world.client, closeBreaker(doorStateOf(undefined), world.clock.now()))
     await world.clock.settle()
     expect(await world.door.depart(wish(sixth as StoredObject))).toEqual({ result: 'gone' })
   })
@@ -234,6 +234,7 @@ function doorOver(transport: Transport): Door {
     events: new EventRecorder('test', { client, clock, log: silentLogger }),
     log: silentLogger,
     metrics: new Metrics(),
+    provesRecords: () => Promise.resolve(true),
   })
 }
 

@@ -15,11 +15,12 @@ import type { Logger } from '../../runtime/observability/log.ts'
 import type { Counter, Gauge } from '../../runtime/observability/metric.ts'
 import type { Metrics } from '../../runtime/observability/metrics.ts'
 import { sentenceOf, type DepartResult } from './because.ts'
-import { Budget, defaultLimits, type BudgetLimits } from './budget.ts'
+import { defaultLimits, type BudgetLimits } from './budget.ts'
+import { Budgets, scopeOf, type Booking } from './budgets.ts'
 import { doorStateName, doorStateOf, openBreaker, writeDoorState, type DoorState } from './door-state.ts'
 import { judge } from './judge.ts'
 import { isCurrent, ProtectionCache } from './protection-cache.ts'
-import { departureRecord, recordName, recordsOnly, type By } from '../records/record.ts'
+import { departureRecord, recordName, recordNamespace, recordsOnly, type By } from '../records/record.ts'
 import { RecordWriter } from '../records/record-writer.ts'
 import { subjectKind, type DeleteOptions, type Subject } from '../subjects/subject.ts'
 
@@ -51,19 +52,26 @@ export interface DoorPorts {
   readonly events: EventRecorder
   readonly log: Logger
   readonly metrics: Metrics
+  /**
+   * Whether the API server lets only Sojourn write records. Where it does not, any tenant could have written one, so only the door's own deletions count.
+   */
+  readonly provesRecords: () => Promise<boolean>
 }
 
 export interface DoorOptions {
   /** Holds every deletion. Defaults to false. */
   readonly dryRun?: boolean
-  readonly limits?: Partial<BudgetLimits>
+  readonly limits?: Partial<BudgetLimits> & {
+    /** How much of the global limits one namespace may use, in percent; from 100 on namespaces have no limits. Defaults to 10. */
+    readonly namespaceShare?: number
+  }
 }
 
 /** The one door out: `depart` is the only way Sojourn deletes an object of a user. */
 export class Door {
   readonly #ports: DoorPorts
   readonly #dryRun: boolean
-  readonly #budget: Budget
+  readonly #budgets: Budgets
   /** Bookings run one at a time: two of them must not both take the last place of the budget. */
   readonly #bookings = new Serializer()
   readonly #protections: ProtectionCache
@@ -73,12 +81,13 @@ export class Door {
   readonly #switches: Informer
   readonly #results: Counter<'system' | 'kind' | 'result' | 'because'>
   readonly #breaker: Gauge<never>
+  readonly #circuits: Gauge<never>
 
   constructor(ports: DoorPorts, options: DoorOptions = {}) {
     const { client, informers, metrics } = ports
     this.#ports = ports
     this.#dryRun = options.dryRun ?? false
-    this.#budget = new Budget({ ...defaultLimits, ...options.limits })
+    this.#budgets = new Budgets({ ...defaultLimits, namespaceShare: 10, ...options.limits })
     this.#writer = new RecordWriter(client)
     this.#protections = new ProtectionCache(client, informers)
     this.#schedules = informers.open<WorkSchedule>(client, workSchedule.type)
@@ -96,7 +105,13 @@ export class Door {
       name: 'sojourn_departures_breaker_open',
       help: '1 while the circuit breaker holds all deletions.',
     })
-    this.#records.subscribe(({ type, object }) => type !== 'deleted' && this.#count(object))
+    this.#circuits = metrics.gauge({
+      name: 'sojourn_departures_namespace_breakers_open',
+      help: 'Namespaces whose deletions the circuit breaker holds.',
+    })
+    this.#records.subscribe(({ type, object }) => {
+      if (type !== 'deleted') void this.#countProven(object)
+    })
     this.#switches.subscribe(() => this.#readSwitches())
   }
 
@@ -159,6 +174,8 @@ export class Door {
     if (state.breaker === 'open') return () => 'breaker-open'
     const now = this.#ports.clock.now()
     return (object) => {
+      const scope = scopeOf('', object.metadata.namespace)
+      if (scope !== undefined && state.circuits[scope] !== undefined) return 'breaker-open'
       const protection = this.#protections.protectionOfFollower('', object, now)
       const isHeld = protection?.because === 'bond-holds' && object.metadata.finalizers?.includes(holdFinalizer)
       return isHeld ? undefined : protection?.because
@@ -170,6 +187,7 @@ export class Door {
     const { state } = this
     const isKnown = state && this.#protections.isCurrent
     if (!isKnown || this.#dryRun || state.dryRun || state.paused || state.breaker === 'open') return false
+    if (Object.keys(state.circuits).length > 0) return false
     return this.#protections.isEmpty
   }
 
@@ -188,7 +206,7 @@ export class Door {
     const verdict = await this.#verdict(request, object)
     if (verdict.result !== 'allowed') return verdict
     if (!object) return { result: 'gone' }
-    return (await this.#bookings.run('', () => this.#book(subject, object))) ?? this.#recordAndDelete(request, object)
+    return (await this.#bookings.run('', () => this.#book(request, object))) ?? this.#recordAndDelete(request, object)
   }
 
   async #verdict(request: DepartRequest, object: KubeObject | undefined): Promise<ReturnType<typeof judge>> {
@@ -219,6 +237,7 @@ export class Door {
   #judge(request: DepartRequest, object: KubeObject | undefined): ReturnType<typeof judge> {
     const { subject, uid, resourceVersion, schedules = [], dryRun = false } = request
     return judge({
+      scope: scopeOf(subject.cluster, subject.ref.namespace),
       object,
       uid,
       ...(resourceVersion === undefined ? {} : { resourceVersion }),
@@ -280,25 +299,32 @@ export class Door {
   }
 
   /** Takes one deletion off the budget, or opens the breaker when it is used up. */
-  async #book(subject: Subject, object: KubeObject): Promise<DepartResult | undefined> {
+  async #book({ subject, by }: DepartRequest, object: KubeObject): Promise<DepartResult | undefined> {
     const now = this.#ports.clock.now()
-    const over = await this.#overBudget(subject, now)
-    if (!over) this.#budget.count(recordName(subject.cluster, object), subjectKind(subject), now)
+    const booking = bookingOf(subject, by)
+    const over = await this.#overBudget(subject, booking, now)
+    if (!over) this.#budgets.count(recordName(subject.cluster, object), booking, now)
     return over
   }
 
-  async #overBudget(subject: Subject, now: number): Promise<DepartResult | undefined> {
-    const because = await this.#budget.exceeded(subjectKind(subject), now, () => subject.countKind())
-    if (because === undefined) return undefined
+  async #overBudget(subject: Subject, booking: Booking, now: number): Promise<DepartResult | undefined> {
+    // Records that were found before count first: their proof is the same promise.
+    await this.#ports.provesRecords().catch(() => true)
+    const overrun = await this.#budgets.exceeded(booking, now, (where) =>
+      subject.countKind(where === 'namespace' ? subject.ref.namespace : undefined),
+    )
+    if (!overrun) return undefined
+    const { because, scope } = overrun
     const { client, events, log } = this.#ports
-    const switches = await writeDoorState(client, openBreaker(because, now))
-    this.#breaker.set({}, 1)
+    const switches = await writeDoorState(client, openBreaker(overrun, now))
+    if (scope === undefined) this.#breaker.set({}, 1)
+    const what = scope === undefined ? 'All deletions' : 'Deletions in this namespace'
     events.record(switches, {
       type: 'Warning',
       reason: 'BreakerOpened',
-      message: `${because}. All deletions are held until you close the breaker: sojourn departures --close-breaker`,
+      message: `${because}. ${what} are held until you close the breaker: sojourn departures --close-breaker`,
     })
-    log.error('breaker opened', { because })
+    log.error('breaker opened', { because, namespace: scope ?? '' })
     return { result: 'held', because: 'breaker-open', detail: because }
   }
 
@@ -322,27 +348,38 @@ export class Door {
       })
   }
 
-  /** Deletions by users do not use up the budget. */
-  #count({ metadata, spec }: Departure): void {
-    if (spec.by.system === 'user') return
-    const { cluster = '', apiVersion, kind, name } = spec.object
-    this.#budget.count(
-      metadata.name,
-      subjectKind({ cluster, ref: { apiVersion, kind, name } }),
-      parseTime(spec.recordedAt) ?? 0,
-    )
+  /** Counts a record of another process or an earlier run. Deletions by users do not use up the budget. */
+  async #countProven(record: Departure): Promise<void> {
+    const { metadata, spec } = record
+    const { cluster = '', ...ref } = spec.object
+    const object = { apiVersion: ref.apiVersion, kind: ref.kind, metadata: ref }
+    // The door writes a record under one name in one namespace only.
+    const isOurs =
+      metadata.namespace === recordNamespace(cluster, object) && metadata.name === recordName(cluster, object)
+    if (spec.by.system === 'user' || !isOurs) return
+    // What is not known to be forged counts.
+    if (!(await this.#ports.provesRecords().catch(() => true))) return
+    this.#budgets.count(metadata.name, bookingOf({ cluster, ref }, spec.by), parseTime(spec.recordedAt) ?? 0)
   }
 
   #readSwitches(): void {
     const state = doorStateOf(this.#switches.get(sojournNamespace, doorStateName))
     this.#breaker.set({}, state.breaker === 'open' ? 1 : 0)
-    if (state.closedAt !== undefined) this.#budget.forgive(state.closedAt)
+    this.#circuits.set({}, Object.keys(state.circuits).length)
+    if (state.closedAt !== undefined) this.#budgets.forgive(state.closedAt)
   }
 
   #sources(): readonly Informer[] {
     const others = [this.#schedules, this.#records, this.#switches] as unknown as readonly Informer[]
     return [...this.#protections.informers, ...others]
   }
+}
+
+/** A Cleaner that deletes itself has done its work, so it uses nothing of its namespace's budget. */
+function bookingOf(subject: Pick<Subject, 'cluster' | 'ref'>, by: Departure['spec']['by']): Booking {
+  const { cluster, ref } = subject
+  const isItself = cluster === '' && by.object !== undefined && isSame(by.object, ref)
+  return { kind: subjectKind(subject), scope: isItself ? undefined : scopeOf(cluster, ref.namespace) }
 }
 
 function isSame(left: ObjectRef, right: ObjectRef): boolean {

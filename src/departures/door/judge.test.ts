@@ -5,7 +5,7 @@ import type { KubeObject, ObjectMeta } from '../../kube/object.ts'
 import { judge, type DepartureFacts } from './judge.ts'
 
 const now = Date.parse('2026-11-16T12:00:00Z')
-const closed = { breaker: 'closed', paused: false, dryRun: false } as const
+const closed = { breaker: 'closed', paused: false, dryRun: false, circuits: {} } as const
 const nothing = { cluster: '', optOuts: [], bonds: [] }
 const meta = { name: 'x', uid: 'u1', resourceVersion: '7', creationTimestamp: '2026-01-01T00:00:00Z' }
 
@@ -77,6 +77,16 @@ describe('judge', () => {
       'holds while the breaker is open',
       { state: { ...closed, breaker: 'open' } },
       { result: 'held', because: 'breaker-open' },
+    ],
+    [
+      'holds while the breaker of its namespace is open',
+      { scope: 'team', state: { ...closed, circuits: { team: 'too many' } } },
+      { result: 'held', because: 'breaker-open', detail: 'too many' },
+    ],
+    [
+      'allows what is in another namespace than the open breaker',
+      { scope: 'other', state: { ...closed, circuits: { team: 'too many' } } },
+      { result: 'allowed' },
     ],
     [
       'holds outside the window, until it opens',

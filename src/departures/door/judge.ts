@@ -7,6 +7,8 @@ import { protectionOf, type ProtectionFacts } from './protection.ts'
 
 /** Everything a decision about a deletion depends on. `undefined` stands for what is not known. */
 export interface DepartureFacts {
+  /** Whose circuit the deletion needs closed, besides the global one; undefined outside namespaces. */
+  readonly scope?: string | undefined
   /** The object as it is now. */
   readonly object: KubeObject | undefined
   /** The uid of the object that the system judged. */
@@ -24,7 +26,7 @@ export interface DepartureFacts {
 
 /** Whether an object may be deleted, before the budget is checked. The order of these lines is the order of the door's rules. */
 export function judge(facts: DepartureFacts): DepartResult | { readonly result: 'allowed' } {
-  const { object, uid, resourceVersion, protections, state, dryRun, schedules, now } = facts
+  const { scope, object, uid, resourceVersion, protections, state, dryRun, schedules, now } = facts
   if (!object) return { result: 'gone' }
   if (object.metadata.uid !== uid) return { result: 'stale' }
   if (object.metadata.deletionTimestamp) return { result: 'leaving' }
@@ -46,5 +48,7 @@ export function judge(facts: DepartureFacts): DepartResult | { readonly result: 
   }
   if (state.breaker === 'open')
     return { result: 'held', because: 'breaker-open', ...(state.because ? { detail: state.because } : {}) }
+  const circuit = scope === undefined ? undefined : state.circuits[scope]
+  if (circuit !== undefined) return { result: 'held', because: 'breaker-open', detail: circuit }
   return { result: 'allowed' }
 }

@@ -245,7 +245,15 @@ describe('a Namespace that a user deletes', () => {
       return world.server.transport(request)
     }
     const { client, informers, clock, events, metrics } = world
-    const door = new Door({ client: new Client(dying), informers, clock, events, metrics, log: silentLogger })
+    const door = new Door({
+      client: new Client(dying),
+      informers,
+      clock,
+      events,
+      metrics,
+      log: silentLogger,
+      provesRecords: () => Promise.resolve(true),
+    })
     await world.clock.settle()
     await door.ready()
     const { metadata } = (await guest()) as StoredObject

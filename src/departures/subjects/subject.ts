@@ -26,8 +26,8 @@ export interface Subject {
   read(): Promise<KubeObject | undefined>
   /** Deletes it. `changed`: not deleted, because uid or version differ. */
   remove(removal: DeleteOptions): Promise<'gone' | 'leaving' | 'changed'>
-  /** How many objects of its kind exist, itself included. Throws when they cannot be counted. */
-  countKind(): Promise<number>
+  /** How many objects of its kind exist, in all or in one namespace, itself included. Throws when they cannot be counted. */
+  countKind(namespace?: string): Promise<number>
   /** The objects that the cluster deletes with it. Throws when they cannot all be listed. */
   contents?(options: { readonly metadataOnly: boolean }): AsyncIterable<KubeObject>
 }
@@ -63,8 +63,9 @@ export function kubeSubject(client: Client, type: ResourceType, ref: ObjectRef):
       }
     },
 
-    async countKind() {
-      const { metadata, items } = await client.list(type, { limit: 1, metadataOnly: true })
+    async countKind(namespace) {
+      const only = { limit: 1, metadataOnly: true, ...(namespace ? { namespace } : {}) }
+      const { metadata, items } = await client.list(type, only)
       return items.length + (metadata.remainingItemCount ?? 0)
     },
 

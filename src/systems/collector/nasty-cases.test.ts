@@ -224,7 +224,7 @@ describe('owner references, nasty cases', () => {
   })
 
   it('119, 125: what a preview says is what happens, on random graphs of owners and Bonds', async () => {
-    await start()
+    await start({ door: { limits: { maxPercentOfKind: 100 } } })
     const edges = fc.uniqueArray(fc.nat(6), { maxLength: 3 })
     const shape = fc.array(fc.record({ owners: edges, needs: edges }), { minLength: 3, maxLength: 7 })
     const policies = fc.constantFrom('Background' as const, 'Foreground' as const, 'Orphan' as const)
