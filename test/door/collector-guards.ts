@@ -67,6 +67,9 @@ export const collectorGuards: readonly Guard[] = [
       'const coordinates = uid',
     ],
   ]),
+  ...inFile('src/app/core/in-process-deleter.ts', [
+    ['keeps its owner until it is gone itself', 'view.countBlocking(uid) > 0 &&', 'view.countBlocking(uid) < 0 &&'],
+  ]),
   ...inFile('src/systems/collector/watch/cluster-watch.ts', [
     ['33: stay watched while they cannot be read', 'if (isUnread(type) || collectable', 'if (collectable'],
     [
@@ -81,6 +84,11 @@ export const collectorGuards: readonly Guard[] = [
     ],
   ]),
   ...inFile('src/systems/collector/owners/dependent-deleter.ts', [
+    [
+      'is deleted with it, whatever the second name says',
+      '(reference) => !references.includes(reference)',
+      '({ uid }) => !references.some((reference) => reference.uid === uid)',
+    ],
     [
       '102: is followed',
       'const { counted, cascadeRecord } = await this.recorder.record(followers, root)',

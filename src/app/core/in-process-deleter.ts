@@ -1,6 +1,8 @@
 import { isBond } from '../../apis/bond-guard.ts'
 import type { ApiServer } from '../../apiserver/server.ts'
+import type { View } from '../../apiserver/store/store.ts'
 import { type StoredObject, placeOf } from '../../kube/object.ts'
+import { ignoring } from '../../kube/status-error.ts'
 import type { InProcessDeleter } from '../../systems/collector/owners/dependent-deleter.ts'
 
 /** Gives the collector direct access to the embedded server's store: owner check and delete share one transaction, and a read costs no request. */
@@ -28,7 +30,29 @@ export function inProcessDeleter({
       const request = { type: served, ...place, user: collectorUser, body, query }
       return objects.deleteIfUnowned({ request, owners, outlivesForeground: isBond(object) })
     },
+
+    async endForeground(type, { metadata }, settled) {
+      const served = kinds.find(type)
+      const { name, namespace, uid, resourceVersion, finalizers = [] } = metadata
+      const body = {
+        metadata: { resourceVersion, finalizers: finalizers.filter((each) => each !== 'foregroundDeletion') },
+      }
+      const isRefused = (view: View) =>
+        view.countBlocking(uid) > 0 &&
+        view.dependentsOf(uid, maxDependents).some((each) => each.blocking && !settled.has(each.uid))
+      const request = {
+        ...placeOf({ name, namespace }),
+        user: collectorUser,
+        patchType: 'merge',
+        body,
+        isRefused,
+      } as const
+      if (served) await objects.patch({ type: served, ...request }).catch(ignoring('NotFound', 'Conflict'))
+    },
   }
 }
+
+/** All of them: only an owner with blocking dependents that need not end first is looked at this closely. */
+const maxDependents = Number.MAX_SAFE_INTEGER
 
 const collectorUser = { name: 'sojourn:collector', groups: ['system:masters'] }

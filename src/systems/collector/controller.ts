@@ -255,12 +255,14 @@ export class Collector {
       case 'keep':
         return this.#keep(object, decision.because, node)
       case 'drop-references':
-        await this.#deleter.dropReferences(type, object, decision.uids)
+        await this.#deleter.dropReferences(type, object, decision.references)
         return settled
       case 'delete':
         return this.#delete(type, object, decision.propagation, node)
       case 'release':
-        await this.#deleter.removeFinalizer(type, object, decision.finalizer)
+        // Asked again without a pause: what the graph holds in this moment need not be waited for, and the transaction looks for anything else.
+        if (this.#observer.blocking(node) === 0)
+          await this.#deleter.endForeground(type, object, this.#dependentUids(node))
         return settled
       case 'orphan':
         return this.#orphan(type, object, node)
@@ -326,7 +328,7 @@ export class Collector {
   ): Promise<Outcome> {
     this.#reports.foreignOwners(object)
     const root = this.#roots.of(object)
-    if (root && propagation === 'Background') this.#roots.inherit(object.metadata.uid, root)
+    if (root) this.#roots.inherit(object.metadata.uid, root)
     const isOwner = this.world.graph.hasDependents(node)
     // An object without dependents shares a page with others like it instead.
     if (this.#sweep && isOwner && propagation === 'Background') {
@@ -345,12 +347,18 @@ export class Collector {
     const orphaned = await Promise.all(
       dependents.map(async (dependent) => {
         const itsType = this.world.typeOf(dependent)
-        return itsType ? this.#deleter.dropReferences(itsType, dependent, [object.metadata.uid]) : undefined
+        const references = dependent.metadata.ownerReferences?.filter(({ uid }) => uid === object.metadata.uid) ?? []
+        return itsType ? this.#deleter.dropReferences(itsType, dependent, references) : undefined
       }),
     )
     if (orphaned.some((result) => result === undefined)) return wakeAt(this.#now() + retryMs)
     const released = await this.#deleter.removeFinalizer(type, object, 'orphan')
     return released ? settled : wakeAt(this.#now() + retryMs)
+  }
+
+  #dependentUids(node: number): ReadonlySet<string> {
+    const { graph } = this.world
+    return new Set(graph.dependents(node).map((dependent) => graph.uidOf(dependent)))
   }
 
   #enqueueNode(node: number): void {

@@ -47,6 +47,7 @@ class Life {
     return {
       read: (type, object) => actual.read(type, object),
       remove: (type, object, manner) => this.#delete(object.metadata.name, () => actual.remove(type, object, manner)),
+      endForeground: (type, object, others) => this.#step(() => actual.endForeground(type, object, others)),
     }
   }
 

@@ -12,6 +12,16 @@ const start = async (options: CascadeOptions = {}) => (here = await Cascades.sta
 afterEach(() => here[Symbol.asyncDispose]())
 
 describe('owner references, nasty cases', () => {
+  it('an object that names its owner twice, once by a wrong name, is deleted with it, whatever the second name says', async () => {
+    await start()
+    const owner = await here.create('owner')
+    await here.create('owned', [ownedBy(owner), ownedBy(owner, { name: 'mistyped' })])
+    await here.world.pass(20_000)
+    expect((await here.get('owned'))?.metadata.ownerReferences).toEqual([ownedBy(owner)])
+    await here.remove('owner')
+    expect(await here.left()).toEqual([])
+  })
+
   it('91: an object that owns itself, blocking, goes in the foreground', async () => {
     await start()
     const a = await here.create('a')

@@ -163,6 +163,10 @@ export class LiveCascades implements AsyncDisposable {
         await this.meddle({ method: 'DELETE', path: resourcePath(type, placeOf(object.metadata)) })
         return deleter.remove(type, object, options)
       },
+      endForeground: async (type, object, settled) => {
+        await this.meddle({ method: 'PATCH', path: resourcePath(type, placeOf(object.metadata)) })
+        return deleter.endForeground(type, object, settled)
+      },
     }
   }
 

@@ -2,6 +2,7 @@ import type { PatchType } from '../../../kube/patches/patch.ts'
 import type { Status } from '../../../kube/status-error.ts'
 import type { ServedKind } from '../../kinds/contract/served-kind.ts'
 import type { Document } from '../../store/document.ts'
+import type { View } from '../../store/store.ts'
 
 /** An authenticated user. */
 export interface User {
@@ -84,6 +85,8 @@ export interface UpdateRequest extends NamedRequest, Body, WriteQuery {}
 export interface PatchRequest extends NamedRequest, Body, WriteQuery {
   readonly patchType: PatchType
   readonly force?: boolean
+  /** A precondition of callers in this process, asked inside the transaction: true makes the patch a Conflict. */
+  readonly isRefused?: (view: View) => boolean
 }
 
 /** The query form of DeleteOptions; a body takes precedence. */

@@ -8,7 +8,7 @@ import type { Decision, View } from '../../store/store.ts'
 import { appliedRecord, applyPatch, operationFindings } from './apply-patch.ts'
 import { decideCreate } from './create-object.ts'
 import { withType } from './decode-body.ts'
-import { badRequest } from '../contract/failures.ts'
+import { badRequest, conflict, modifiedMeanwhile } from '../contract/failures.ts'
 import { withRequestNamespace } from '../contract/metadata.ts'
 import { decodeFault, invalidPatch } from './patch-fault.ts'
 import type { PatchRequest, WriteResult } from '../contract/request.ts'
@@ -39,6 +39,7 @@ export interface Patch {
 function decidePatch(ports: WritePorts, view: View, patch: Patch): Decision<WriteResult> {
   const { request, options } = patch
   const { type, name, namespace = '', subresource = '', user } = request
+  if (request.isRefused?.(view)) throw conflict(type, name, modifiedMeanwhile)
   const existing = view.get({ resource: type.resource, namespace, name })
   const now = formatTime(ports.clock.now())
   if (!existing) {

@@ -8,6 +8,7 @@ import type { BondEdges } from './bond-edges.ts'
  * depend on which member is deleted first.
  */
 export function componentOf(graph: Graph, root: number, bondEdges?: BondEdges): ReadonlySet<number> {
+  if (reachesEnd(graph, root, bondEdges)) return new Set([root])
   const components = componentsOf([root], (node) => awaitedBy(graph, node, bondEdges))
   const own = components.get(root)
   const members = [...components.keys()].filter((node) => components.get(node) === own)
@@ -15,6 +16,18 @@ export function componentOf(graph: Graph, root: number, bondEdges?: BondEdges): 
     awaitedBy(graph, member, bondEdges).every((node) => components.get(node) === own),
   )
   return new Set(isClosed ? members : [root])
+}
+
+/** Whether a node waits, directly or not, for one that waits for nothing: then its cycle, if any, is not closed. Depth first, so that a long chain costs little. */
+function reachesEnd(graph: Graph, root: number, bondEdges: BondEdges | undefined): boolean {
+  const seen = new Set([root])
+  const pending = [root]
+  for (let node = pending.pop(); node !== undefined; node = pending.pop()) {
+    const awaited = awaitedBy(graph, node, bondEdges)
+    if (awaited.length === 0 && node !== root) return true
+    for (const next of awaited) if (!seen.has(next)) pending.push((seen.add(next), next))
+  }
+  return false
 }
 
 /**

@@ -32,7 +32,7 @@ export type Decision =
         | 'bond-holds'
     }
   /** An owner keeps it: remove its references to owners that are gone or being deleted in the foreground. */
-  | { readonly do: 'drop-references'; readonly uids: readonly string[] }
+  | { readonly do: 'drop-references'; readonly references: readonly OwnerReference[] }
   /** No owner is left. */
   | { readonly do: 'delete'; readonly because: 'owners-gone'; readonly propagation: 'Background' | 'Foreground' }
   /** No dependent blocks its foreground deletion any more. */
@@ -48,8 +48,8 @@ export function decide({ object, owners, hasDependents, blockingDependents, isPr
   const strongest = owners.map(({ state }) => state).reduce(strongerOwner)
   if (strongest === 'solid') {
     const gone = owners.filter(({ state }) => state === 'dangling' || state === 'waiting')
-    const uids = gone.map(({ reference }) => reference.uid)
-    return uids.length > 0 ? { do: 'drop-references', uids } : { do: 'keep', because: 'owner-solid' }
+    const references = gone.map(({ reference }) => reference)
+    return references.length > 0 ? { do: 'drop-references', references } : { do: 'keep', because: 'owner-solid' }
   }
   if (strongest === 'unknown') return { do: 'keep', because: 'owner-unknown' }
   if (isProtected) return { do: 'keep', because: 'protected' }

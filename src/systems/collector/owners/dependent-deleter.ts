@@ -5,7 +5,7 @@ import {
   type DeleteOutcome,
   type DependentDeleteOptions,
 } from '../../../departures/subjects/delete-dependent.ts'
-import { placeOf, type ResourceType, type StoredObject } from '../../../kube/object.ts'
+import { placeOf, type OwnerReference, type ResourceType, type StoredObject } from '../../../kube/object.ts'
 import { ignoring } from '../../../kube/status-error.ts'
 import type { Clock } from '../../../runtime/time/clock.ts'
 
@@ -15,6 +15,8 @@ export interface InProcessDeleter {
   read(type: ResourceType, object: StoredObject): StoredObject | undefined
   /** Deletes a dependent unless an owner keeps it, checked in the same transaction. Calls take effect in order: owners come before their dependents. */
   remove(type: ResourceType, object: StoredObject, options: DependentDeleteOptions): Promise<DeleteOutcome>
+  /** Ends a foreground deletion, unless a blocking dependent other than these (by uid) exists, checked in the same transaction. */
+  endForeground(type: ResourceType, object: StoredObject, settled: ReadonlySet<string>): Promise<void>
 }
 
 /** A dependent in the queue for the next batch. */
@@ -64,14 +66,14 @@ export class DependentDeleter {
       : deleteDependent(this.#client, type, object, options)
   }
 
-  /** Removes owner references from an object, only in the version that was judged. Undefined when it has changed or is gone. */
+  /** Removes these owner references from an object, only in the version that was judged. Undefined when it has changed or is gone. */
   async dropReferences(
     type: ResourceType,
     { metadata }: StoredObject,
-    uids: readonly string[],
+    references: readonly OwnerReference[],
   ): Promise<StoredObject | undefined> {
     const { resourceVersion, ownerReferences = [] } = metadata
-    const kept = ownerReferences.filter(({ uid }) => !uids.includes(uid))
+    const kept = ownerReferences.filter((reference) => !references.includes(reference))
     return this.#patch(type, metadata, { resourceVersion, ownerReferences: kept.length > 0 ? kept : null })
   }
 
@@ -83,6 +85,12 @@ export class DependentDeleter {
   ): Promise<StoredObject | undefined> {
     const { resourceVersion, finalizers = [] } = metadata
     return this.#patch(type, metadata, { resourceVersion, finalizers: finalizers.filter((name) => name !== finalizer) })
+  }
+
+  /** Ends the foreground deletion of an owner; `settled` are the dependents it need not wait for. Over the API, one created in this moment is not seen. */
+  async endForeground(type: ResourceType, object: StoredObject, settled: ReadonlySet<string>): Promise<void> {
+    if (this.#inProcessDeleter) await this.#inProcessDeleter.endForeground(type, object, settled)
+    else await this.removeFinalizer(type, object, 'foregroundDeletion')
   }
 
   async #patch(

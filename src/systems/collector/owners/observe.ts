@@ -40,7 +40,7 @@ export class Observer {
       owners,
       hasDependents: graph.hasDependents(node),
       blockingDependents: isForegroundDeletion(object)
-        ? this.#blocking(node) || (await this.#pendingDependents(node))
+        ? this.blocking(node) || (await this.#pendingDependents(node))
         : 0,
       isProtected: this.#ports.reasonToKeep(object) !== undefined,
     }
@@ -118,7 +118,7 @@ export class Observer {
   }
 
   /** How many dependents block a foreground deletion. Members of its own cycle do not count: they would wait for each other forever. */
-  #blocking(node: number): number {
+  blocking(node: number): number {
     const { graph } = this.#ports.world
     const blocking: number[] = []
     graph.eachDependent(node, (dependent, isBlocking) => {

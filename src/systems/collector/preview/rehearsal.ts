@@ -1,6 +1,6 @@
 import { bondFinalizer, holdFinalizer, seedFinalizer } from '../../../apis/bond.ts'
 import { isBond } from '../../../apis/bond-guard.ts'
-import { describeRef, refOf, type ObjectMeta, type StoredObject } from '../../../kube/object.ts'
+import { describeRef, refOf, type ObjectMeta, type OwnerReference, type StoredObject } from '../../../kube/object.ts'
 import { isForegroundDeletion } from '../../../kube/owner-rule.ts'
 import { componentsOf } from '../graph/cycles.ts'
 import { decide, type Decision, type OwnerFact } from '../owners/decide.ts'
@@ -146,7 +146,7 @@ export class Rehearsal {
         return
       case 'drop-references':
         this.#note(node, through, 'drop-reference', 'owner-remains')
-        return this.#dropReferences(node, object, decision.uids)
+        return this.#dropReferences(node, object, (reference) => decision.references.includes(reference))
       case 'delete':
         return this.#requestDelete(node, { through, because: 'owners-gone', propagation: decision.propagation })
       case 'release':
@@ -199,7 +199,7 @@ export class Rehearsal {
       const orphan = this.#cluster.object(dependent)
       if (!orphan) continue
       this.#note(dependent, node, 'orphan', 'orphaned')
-      this.#dropReferences(dependent, orphan, [metadata.uid])
+      this.#dropReferences(dependent, orphan, ({ uid }) => uid === metadata.uid)
     }
     this.#removeFinalizers(node, ['orphan'])
   }
@@ -233,9 +233,9 @@ export class Rehearsal {
     if (object && kept.length < finalizers.length) this.#change(node, object, { finalizers: kept })
   }
 
-  #dropReferences(node: number, object: StoredObject, uids: readonly string[]): void {
+  #dropReferences(node: number, object: StoredObject, isDropped: (reference: OwnerReference) => boolean): void {
     const { ownerReferences = [] } = object.metadata
-    this.#change(node, object, { ownerReferences: ownerReferences.filter(({ uid }) => !uids.includes(uid)) })
+    this.#change(node, object, { ownerReferences: ownerReferences.filter((reference) => !isDropped(reference)) })
   }
 
   /** Writes an object and enqueues every node that the change may concern. */
