@@ -1,14 +1,13 @@
 import { formatTime } from '../kube/time.ts'
-import { cleanupWords, type Notice } from './notice.ts'
+import type { Notice } from './notice.ts'
 
 /** A notice as a CloudEvent 1.0 in its JSON form. */
 export function noticeCloudEvent(notice: Notice, now: number): Record<string, unknown> {
-  const { component, eventType } = notice.words ?? cleanupWords
   return {
     specversion: '1.0',
     id: notice.messageId.slice(1, -1),
-    source: `sojourn/${component}/${encodeURIComponent(notice.policy)}`,
-    type: `${eventType}.${notice.kind}`,
+    source: `sojourn/janitor/${encodeURIComponent(notice.policy)}`,
+    type: notice.kind === 'reminder' ? 'dev.sojourn.cleanup.reminder' : 'dev.sojourn.cleanup.notice',
     time: formatTime(now),
     datacontenttype: 'application/json',
     data: noticeJson(notice),

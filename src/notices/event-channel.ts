@@ -5,7 +5,7 @@ import { events } from '../kube/core-types.ts'
 import { ignoring } from '../kube/status-error.ts'
 import { formatTime } from '../kube/time.ts'
 import type { Clock } from '../runtime/time/clock.ts'
-import { cleanupWords, dateText, reasonsOf, type Channel, type Notice, type NoticeItem } from './notice.ts'
+import { dateText, howToKeep, reasonsOf, type Channel, type Notice, type NoticeItem } from './notice.ts'
 
 /** Records an Event on each object, or on its CleanupCandidate when the object is not in this cluster. */
 export function eventChannel(
@@ -23,7 +23,7 @@ export function eventChannel(
   }
 }
 
-function eventOf(item: NoticeItem, { kind, messageId, timeZone, policy, words = cleanupWords }: Notice, now: number) {
+function eventOf(item: NoticeItem, { kind, messageId, timeZone, policy }: Notice, now: number) {
   const about = item.object ?? {
     apiVersion: cleanupCandidate.apiVersion,
     kind: cleanupCandidate.kind,
@@ -33,19 +33,19 @@ function eventOf(item: NoticeItem, { kind, messageId, timeZone, policy, words = 
   const namespace = item.object?.namespace ?? 'default'
   const digest = createHash('sha256').update(`${messageId}/${item.candidate}`).digest('hex').slice(0, 16)
   const at = formatTime(now)
-  // An Event message holds 1024 characters, and the link at its end must not be cut.
+  // An Event message holds 1024 characters, and the link or command at its end must not be cut.
   const why = reasonsOf(item)
     .join('; ')
-    .slice(0, Math.max(0, 850 - item.optOutUrl.length))
+    .slice(0, Math.max(0, 850 - howToKeep(item).length))
   return {
     apiVersion: 'v1',
     kind: 'Event',
     metadata: { name: `${about.name.slice(0, 200)}.${digest}`, namespace },
     involvedObject: about,
     type: 'Warning',
-    reason: kind === 'reminder' ? 'CleanupReminder' : words.eventReason,
-    message: `${words.kind} ${policy} will delete this resource from ${dateText(item.deletionAt, timeZone)}. ${why}. To keep it, open ${item.optOutUrl}`,
-    source: { component: `sojourn-${words.component}` },
+    reason: kind === 'reminder' ? 'CleanupReminder' : 'CleanupScheduled',
+    message: `CleanupPolicy ${policy} will delete this resource from ${dateText(item.deletionAt, timeZone)}. ${why}. To keep it, ${howToKeep(item)}`,
+    source: { component: 'sojourn-janitor' },
     firstTimestamp: at,
     lastTimestamp: at,
     count: 1,

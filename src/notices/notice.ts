@@ -12,7 +12,10 @@ export interface NoticeItem {
   readonly reasons: readonly string[]
   /** The resource is not deleted before this time. */
   readonly deletionAt: number
-  readonly optOutUrl: string
+  /** A page on which its bearer keeps the resource. Undefined where no URL is known by which people reach this server. */
+  readonly optOutUrl?: string | undefined
+  /** The command that keeps the resource. */
+  readonly keepCommand: string
   readonly resourceUrl: string
   /** Other policies that have marked it, each with a notice and a date of its own. */
   readonly otherPolicies: readonly string[]
@@ -22,36 +25,9 @@ export interface NoticeItem {
   readonly object?: ObjectRef & { readonly uid: string }
 }
 
-/** What notices of one system say of themselves. */
-export interface NoticeWords {
-  /** In front of the rule's name: "the cleanup policy". */
-  readonly rule: string
-  readonly kind: string
-  readonly title: string
-  readonly intro: string
-  readonly keep: string
-  readonly component: string
-  readonly eventReason: string
-  /** Beginning of the type of CloudEvents. */
-  readonly eventType: string
-}
-
-export const cleanupWords: NoticeWords = {
-  rule: 'the cleanup policy',
-  kind: 'CleanupPolicy',
-  title: 'Cleanup notice',
-  intro: 'A cleanup policy found that these resources seem to be no longer needed, and marked them for deletion.',
-  keep: 'Keep it',
-  component: 'janitor',
-  eventReason: 'CleanupScheduled',
-  eventType: 'dev.sojourn.cleanup',
-}
-
 /** One message to one owner. */
 export interface Notice {
   readonly kind: 'notice' | 'reminder'
-  /** Defaults to the words of cleanup policies. */
-  readonly words?: NoticeWords
   readonly policy: string
   /** The owner's addresses; empty when no owner is known and the channel needs none. */
   readonly to: readonly string[]
@@ -108,6 +84,11 @@ export function subjectOf({ kind, items, part, parts, timeZone }: Notice): strin
   const date = dateText(earliest, timeZone).replace(/, \d\d:\d\d.*$/, '')
   const numbered = parts > 1 ? ` (${part} of ${parts})` : ''
   return oneLine(`${kind === 'reminder' ? 'Reminder: ' : ''}${what} will be deleted from ${date}${numbered}`)
+}
+
+/** How to keep a resource: the end of a sentence that begins with "To keep it, ". */
+export function howToKeep({ optOutUrl, keepCommand }: NoticeItem): string {
+  return optOutUrl === undefined ? `run: ${oneLine(keepCommand)}` : `open ${optOutUrl}`
 }
 
 /** Why a resource is marked, and which other policies have marked it, one sentence each. */

@@ -1,4 +1,4 @@
-import { cleanupWords, dateText, oneLine, reasonsOf, subjectOf, type Notice } from './notice.ts'
+import { dateText, howToKeep, oneLine, reasonsOf, subjectOf, type Notice } from './notice.ts'
 
 const maxItems = 20
 
@@ -7,7 +7,7 @@ export function slackMessages(
   notice: Notice,
   users: Readonly<Record<string, string>> = {},
 ): readonly Record<string, unknown>[] {
-  const { items, policy, timeZone, docsUrl, words = cleanupWords } = notice
+  const { items, policy, timeZone, docsUrl } = notice
   const who = notice.to
     .map((address) => (users[address] ? `<@${escapeSlack(users[address])}>` : escapeSlack(address)))
     .join(', ')
@@ -21,13 +21,16 @@ export function slackMessages(
           `*${escapeSlack(`${item.kind} ${item.namespace ? `${item.namespace}/` : ''}${item.name}`)}* (${escapeSlack(item.place)})`,
           `Deleted from ${escapeSlack(dateText(item.deletionAt, timeZone))}`,
           ...reasonsOf(item).map(escapeSlack),
+          ...(item.optOutUrl === undefined ? [`To keep it, ${escapeSlack(howToKeep(item))}`] : []),
         ]
           .join('\n')
           .slice(0, 2900),
       },
-      accessory: { type: 'button', text: { type: 'plain_text', text: words.keep }, url: item.optOutUrl },
+      ...(item.optOutUrl === undefined
+        ? {}
+        : { accessory: { type: 'button', text: { type: 'plain_text', text: 'Keep it' }, url: item.optOutUrl } }),
     }))
-    const footer = `Sent for ${words.rule} ${escapeSlack(policy)}${docsUrl ? `, <${escapeSlack(docsUrl)}|about it>` : ''}`
+    const footer = `Cleanup policy ${escapeSlack(policy)}${docsUrl ? `, <${escapeSlack(docsUrl)}|about it>` : ''}`
     messages.push({
       text: escapeSlack(subjectOf(notice)),
       blocks: [

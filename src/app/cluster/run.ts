@@ -73,7 +73,7 @@ export async function startRun(config: Config, cluster: ClusterConfig, ports: Ru
   side.use(await firstCertificate(source, log))
   const leadership = new Leadership({ client, clock, log }, leaseName(config))
   const untilLeader = (until: AbortSignal) => leadership.won(until)
-  const instance = createInstance({ config, client, clock, log, routes, untilLeader, url: () => side.url })
+  const instance = createInstance({ config, client, clock, log, routes, untilLeader })
   const { lifecycle, networks } = instance
   await networks.denyServer(server)
   opened.defer(() => lifecycle.stop())

@@ -7,6 +7,7 @@ import { sleep } from '../../runtime/time/clock.ts'
 import type { RouteUser } from '../../runtime/http/route.ts'
 import type { Activator } from '../../systems/activator/activator.ts'
 import type { Instance } from './instance.ts'
+import { isAnyAddress } from './networks.ts'
 import { mayGet } from '../../queries/caller-rights.ts'
 import { onDemandRoute } from './on-demand-route.ts'
 import type { Started } from './systems.ts'
@@ -96,9 +97,4 @@ function fleetOptions(instance: Instance) {
 
 function addressOf({ config: { host, activator } }: Instance): string {
   return activator.address ?? (isAnyAddress(host) ? '127.0.0.1' : host)
-}
-
-/** `0.0.0.0` listens on every address, but names none to connect to. */
-function isAnyAddress(host: string): boolean {
-  return host === '0.0.0.0' || host === '::'
 }

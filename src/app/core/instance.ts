@@ -43,8 +43,8 @@ export interface Instance {
   /** HTTP routes of the systems, beside the Kubernetes API. */
   readonly routes: RouteTable
   readonly lifecycle: Lifecycle
-  /** The URL of this server in links to people. */
-  publicUrl(): string
+  /** The URL of this server in links to people; undefined where none is known by which they reach it. */
+  publicUrl(): string | undefined
 }
 
 export type EmbeddedAccess = Pick<CollectorOptions, 'exists' | 'inProcessDeleter'>
@@ -54,8 +54,8 @@ export interface InstanceOptions extends Pick<Instance, 'config' | 'client' | 'c
   readonly embedded?: EmbeddedAccess
   /** Defaults to reviews by the cluster: a forecast takes the creators' rights for granted. */
   readonly actAs?: ActsFor
-  /** Where this server listens, once it does. */
-  readonly url?: () => string
+  /** Where people reach this server, once it listens. Defaults to nowhere: only the administrator knows. */
+  readonly url?: () => string | undefined
   /** Resolves when this replica leads. Defaults to at once: there is only one. */
   readonly untilLeader?: (signal: AbortSignal) => Promise<void>
   /** The clock of caches and watches. Defaults to `clock`; a forecast must not wait for them. */
@@ -109,7 +109,7 @@ export function createInstance(options: InstanceOptions): Instance {
     embedded,
     routes,
     lifecycle,
-    publicUrl: () => config.publicUrl ?? options.url?.() ?? `https://${config.host}:${config.port}`,
+    publicUrl: () => config.publicUrl ?? options.url?.(),
   }
   lifecycle.onStop(() => informers.close())
   lifecycle.onStop(() => door?.close())

@@ -39,7 +39,12 @@ export function createNetworks(allow: readonly string[]): Networks {
 }
 
 function isThisMachine(address: string): boolean {
-  return address.startsWith('127.') || ['0.0.0.0', '::', '::1'].includes(address)
+  return address.startsWith('127.') || address === '::1' || isAnyAddress(address)
+}
+
+/** `0.0.0.0` listens on every address, but names none to connect to. */
+export function isAnyAddress(host: string): boolean {
+  return host === '0.0.0.0' || host === '::'
 }
 
 /** Every address by which a port of this machine can be reached. */

@@ -54,7 +54,8 @@ export const systems: Readonly<Partial<Record<Role, StartSystem>>> = {
 
   async janitor(instance) {
     const { createJanitor } = await import('../../systems/janitor/janitor.ts')
-    const { config, client, informers, door, events, ports, clusters, networks, external, routes, lifecycle } = instance
+    const { config, client, log, informers, door, events, ports, clusters, networks, external, routes, lifecycle } =
+      instance
     const swabbie = config.swabbieConfig === undefined ? undefined : await loadSwabbie(instance, config.swabbieConfig)
     const janitor = createJanitor({
       client,
@@ -73,6 +74,8 @@ export const systems: Readonly<Partial<Record<Role, StartSystem>>> = {
       ...(swabbie?.testing ? { testing: swabbie.testing } : {}),
       ...(swabbie?.lease ? { leaseTimes: swabbie.lease } : {}),
     })
+    if (config.publicUrl === undefined && lifecycle.isReplicated)
+      log.error('notices carry commands instead of links: set --public-url to where people reach the janitor', {})
     // The janitor shares its work among replicas by Leases of its own, policy by policy.
     for (const controller of janitor.controllers) lifecycle.runEverywhere(controller)
     routes.add(...janitor.routes)

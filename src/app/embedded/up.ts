@@ -33,6 +33,7 @@ import { registerKinds } from '../../admission/register-kinds.ts'
 import { recordAccess } from './record-access.ts'
 import { userDeletionRecords } from './user-deletion-records.ts'
 import { RouteTable } from '../core/route-table.ts'
+import { isAnyAddress } from '../core/networks.ts'
 import { startSystems, whenReady } from '../core/systems.ts'
 
 const nodeName = 'sojourn'
@@ -96,12 +97,14 @@ export async function startUp(given: Config, log: Logger): Promise<Up> {
   const clientAs = (user: RouteUser) => new Client(server.transportAs(user))
   routes.add(...dashboardRoutes({ clientAs, clock }), forecastRoute({ clientAs, clock, config }))
   const embedded = embeddedAccess(server)
-  const instance = createInstance({ config, client, clock, log, routes, url: () => url, embedded })
+  const instance = createInstance({ config, client, clock, log, routes, url: () => localUrl, embedded })
   const { informers, lifecycle } = instance
   lifecycle.runEverywhere(loopLag(instance))
   // Before the server accepts a deletion.
   await bonds.follow(informers, client, authorizer(server))
   const { url } = await server.listen({ port: config.port, host: config.host })
+  // A server for one person. One that listens on every address is not: which name others use is theirs to say.
+  const localUrl = isAnyAddress(config.host) ? undefined : url
   await instance.networks.denyServer(url)
   const kubeconfig = directory.file('kubeconfig')
   writeFileSync(kubeconfig, server.kubeconfig(url), { mode: 0o600 })

@@ -36,8 +36,8 @@ export interface JanitorOptions {
   readonly network: Pick<Network, 'http' | 'connect'>
   /** Names this instance; differs from every other instance's. */
   readonly identity: string
-  /** The base URL under which users reach this server, for links in notices. */
-  readonly publicUrl: () => string
+  /** The base URL under which users reach this server, for links in notices. Undefined: notices carry none. */
+  readonly publicUrl: () => string | undefined
   /** Writes nothing but policies' own status. Defaults to false. */
   readonly dryRun?: boolean
   /** Whether this instance may work. Defaults to always. */

@@ -63,7 +63,7 @@ function wouldMark({ steps }: Cycle['plan']): string[] {
     .map(({ judged }) => (judged.resource ? describeResource(judged.resource) : ''))
 }
 
-function claimsOf({ dryRun, inWindow, policy }: Work): readonly StatusClaim[] {
+function claimsOf({ dryRun, inWindow, policy, ports }: Work): readonly StatusClaim[] {
   return [
     {
       type: 'Ready',
@@ -77,8 +77,23 @@ function claimsOf({ dryRun, inWindow, policy }: Work): readonly StatusClaim[] {
       reason: inWindow ? 'Open' : 'Closed',
       message: policy.schedule ?? 'no schedule',
     },
+    ...(policy.notices.channels.length > 0
+      ? [linksClaim(Boolean(policy.notices.optOutBaseUrl || ports.publicUrl()))]
+      : []),
   ]
 }
+
+function linksClaim(hasLinks: boolean): StatusClaim {
+  return {
+    type: 'NoticeLinks',
+    status: hasLinks ? 'True' : 'False',
+    reason: hasLinks ? 'PublicUrl' : 'NoPublicUrl',
+    message: hasLinks ? 'notices carry a link that keeps the resource' : noLinks,
+  }
+}
+
+const noLinks =
+  'notices carry a command instead of a link: set publicUrl (--public-url) to where people reach the janitor, or spec.notification.optOutBaseUrl'
 
 /** Reports in the policy's status why a cycle could do nothing. */
 export async function reportIncompleteInventory(work: Work, error: InventoryError): Promise<void> {

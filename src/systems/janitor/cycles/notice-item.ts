@@ -1,8 +1,7 @@
 import type { CleanupCandidate } from '../../../apis/cleanup-candidate.ts'
 import { parseTime } from '../../../kube/time.ts'
 import { markOf } from '../decision/candidate.ts'
-import { signedUrl } from '../../../notices/signed-links.ts'
-import { optOutSubject } from '../opt-outs/links.ts'
+import { optOutUrl } from '../opt-outs/links.ts'
 import type { NoticeItem } from '../../../notices/notice.ts'
 import { deletionDate } from '../policy/retention.ts'
 import type { CompiledPolicy } from '../policy/policy.ts'
@@ -37,13 +36,14 @@ export function noticeItem(
     key,
     publicUrl,
     otherPolicies,
-  }: { readonly key: string; readonly publicUrl: string; readonly otherPolicies: readonly string[] },
+  }: { readonly key: string; readonly publicUrl: string | undefined; readonly otherPolicies: readonly string[] },
 ): NoticeItem {
   const { metadata, spec, status = {} } = candidate
   const { resource } = spec
   const { provider, cluster, account, region, apiVersion, kind, namespace, name, uid } = resource
   const deletionAt = parseTime(status.projectedDeletionTime) ?? 0
   const generation = status.generation ?? 1
+  const base = notices.optOutBaseUrl || publicUrl
   const expires = Math.floor((deletionAt + linkGraceMs) / 1000)
   return {
     candidate: metadata.name,
@@ -54,11 +54,11 @@ export function noticeItem(
     place: provider === 'aws' ? `${account} ${region}` : cluster ? `cluster ${cluster}` : 'this cluster',
     reasons: (status.summaries ?? []).map(({ description }) => description),
     deletionAt,
-    optOutUrl: signedUrl(notices.optOutBaseUrl || publicUrl, key, {
-      ...optOutSubject(metadata.name, resource),
-      generation,
-      expires,
-    }),
+    optOutUrl: base ? optOutUrl(base, key, { candidate: metadata.name, resource, generation, expires }) : undefined,
+    keepCommand:
+      provider === 'kubernetes' && !cluster
+        ? `sojourn opt-out ${kind.toLowerCase()}/${name}${namespace ? ` -n ${namespace}` : ''}`
+        : `kubectl patch cleanupcandidate ${metadata.name} --type=merge -p '{"spec":{"hold":true}}'`,
     resourceUrl: resourceUrlOf(notices.resourceUrl, candidate),
     otherPolicies,
     toldAt: markOf(candidate).lastNoticeAt,

@@ -34,8 +34,8 @@ export interface WorkPorts {
   readonly metrics: JanitorMetrics
   readonly clock: Clock
   readonly log: Logger
-  /** The base URL under which users reach this server, for links in notices. */
-  readonly publicUrl: () => string
+  /** The base URL under which users reach this server, for links in notices. Undefined: notices carry none. */
+  readonly publicUrl: () => string | undefined
   /** The key that signs opt-out links. */
   readonly linkKey: () => Promise<string>
   readonly openChannel: (channel: NotificationChannel) => Channel
