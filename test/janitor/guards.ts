@@ -319,7 +319,7 @@ export const guards: readonly Guard[] = [
   janitor('E18', 'routes/janitor-routes.ts', 'return dryRun ? routes.map(readOnly) : routes', 'return routes'),
   janitor(
     'E19',
-    '../../notices/signed-links.ts',
+    'opt-outs/links.ts',
     "if (given.length !== expected.length || !timingSafeEqual(given, expected)) return 'forged'",
     '',
   ),

@@ -13,7 +13,7 @@ export const testFolders = [
   'src/runtime/observability',
   'src/parsing',
   'src/departures/records',
-  'src/helm',
+  'src/systems/cleaner/helm',
   'src/git',
   'src/systems/promoter/decision',
   'src/client',

@@ -89,7 +89,7 @@ it('lets an activator of one namespace see that one only', () => {
   const manifests = rbacFor(['activator'], { activatorNamespace: 'shop', options: ['tls'] })
   const named = (kind: string) => manifests.filter((each) => each.kind === kind)
   const resources = (object: KubeObject) =>
-    (object['rules'] as readonly { readonly resources: readonly string[] }[]).flatMap((rule) => rule.resources)
+    ((object['rules'] ?? []) as readonly { readonly resources: readonly string[] }[]).flatMap((rule) => rule.resources)
   expect(named('ClusterRole').flatMap(resources)).toEqual(['tokenreviews', 'subjectaccessreviews'])
   const [scope] = named('Role').filter(({ metadata }) => metadata.namespace === 'shop')
   expect(resources(scope!)).toEqual(expect.arrayContaining(['services', 'deployments/scale', 'secrets']))

@@ -7,7 +7,7 @@ import { creatorPolicies, type CreatorAdmission } from '../../admission/policies
 import { recordPolicies } from '../../admission/policies/record-policy.ts'
 import { servicePolicies } from '../../admission/policies/service-policy.ts'
 import type { Role } from '../config/config.ts'
-import { clusterRoles, nameOf, rbacFor, type ClusterRole } from './rbac.ts'
+import { clusterRoles, nameOf, peopleManifests, rbacFor, type ClusterRole } from './rbac.ts'
 import { emptySecret, promoterSecret, webhookManifests } from '../../admission/webhook-configuration.ts'
 
 export { creatorAdmissions, type CreatorAdmission } from '../../admission/policies/creator-policy.ts'
@@ -39,6 +39,7 @@ export function installManifests(options: InstallOptions): readonly KubeObject[]
       options: ['takeover', 'detection', ...(admission === 'Webhook' ? ['creatorWebhook'] : [])],
       ...(options.activatorNamespace === undefined ? {} : { activatorNamespace: options.activatorNamespace }),
     }),
+    ...peopleManifests(),
     ...keepPolicies(),
     ...recordPolicies(),
     ...creatorPolicies({ admission, restorers }),

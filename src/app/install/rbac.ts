@@ -1,7 +1,7 @@
 import { allKinds } from '../../apis/all-kinds.ts'
 import { inUsePolicy } from '../../apis/bond.ts'
 import { sojournGroup, sojournNamespace } from '../../apis/group.ts'
-import { type KubeObject, placeOf } from '../../kube/object.ts'
+import { type KubeObject, placeOf, type ResourceType } from '../../kube/object.ts'
 import {
   activatorRules,
   certificateRules,
@@ -192,10 +192,15 @@ const byRole: Readonly<Record<ClusterRole, Pick<RoleAccess, 'cluster'> & Partial
 function referringKinds(): readonly Rule[] {
   const types = [...Object.values(referrerTypes), ...allKinds.filter(({ kind }) => !isRecord(kind))]
   // Only informers read them; the fresh read before a deletion is granted by the rules for targets.
+  return rulesFor(types, follow)
+}
+
+/** One rule for each API group of these types. */
+function rulesFor(types: readonly Pick<ResourceType, 'group' | 'plural'>[], verbs: readonly string[]): readonly Rule[] {
   return [...Map.groupBy(types, ({ group }) => group)].map(([group, members]) => ({
     apiGroups: [group],
     resources: members.map(({ plural }) => plural).toSorted(),
-    verbs: follow,
+    verbs,
   }))
 }
 
@@ -227,7 +232,8 @@ function roleManifests(role: ClusterRole, wanted: RbacOptions): readonly KubeObj
     ...bound(role, name, { rules: only === undefined ? [...asked, ...rules] : asked }),
     ...(only === undefined ? [] : boundIn(only, { accounts: [name], name: `${name}-scope`, rules })),
     ...(credentials.length > 0 ? bound(role, `${name}-credentials`, { rules: credentials }) : []),
-    // The administrator chooses what may be read and deleted: ClusterRoles with these labels are aggregated.
+    // The administrator chooses what may be read and deleted: ClusterRoles with these labels are aggregated. The aggregation controller
+    // owns `rules`: a manifest that names them conflicts with it in a server-side apply.
     ...bound(
       role,
       `${name}-targets`,
@@ -235,12 +241,36 @@ function roleManifests(role: ClusterRole, wanted: RbacOptions): readonly KubeObj
         aggregationRule: {
           clusterRoleSelectors: aggregated(role, deletesTargets).map((label) => ({ matchLabels: { [label]: 'true' } })),
         },
-        rules: [],
       },
       only,
     ),
     ...boundIn(sojournNamespace, { accounts: [name], name, rules: own }),
   ]
+}
+
+/**
+ * Aggregates Sojourn's kinds to Kubernetes' own roles for people: view reads, edit also writes what is bounded by its creator's rights, admin
+ * also reads departure records, which hold manifests of every kind, and notes restores in them. Kinds that name credentials stay with
+ * cluster administrators.
+ */
+export function peopleManifests(): readonly KubeObject[] {
+  const readable = allKinds.filter(
+    ({ kind }) => !['Departure', 'ProviderAccount', 'NotificationChannel'].includes(kind),
+  )
+  // Approving is a right of its own: the ClusterRole sojourn-approver.
+  const writable = readable.filter(({ type, kind }) => type.namespaced && kind !== 'Approval')
+  const write = ['create', 'update', 'patch', 'delete', 'deletecollection']
+  return [
+    peopleRole('view', rulesFor(readable, read)),
+    peopleRole('edit', rulesFor(writable, write)),
+    peopleRole('admin', [ours(['departures'], read), ours(['departures/status'], ['patch'])]),
+  ]
+}
+
+function peopleRole(role: string, rules: readonly Rule[]): KubeObject {
+  const aggregation = { [`${rbac}/aggregate-to-${role}`]: 'true' }
+  const metadata = { name: `sojourn-${role}`, labels: { ...labels, ...aggregation } }
+  return { apiVersion: `${rbac}/v1`, kind: 'ClusterRole', metadata, rules }
 }
 
 /** What Sojourn needs in a namespace to act as the ServiceAccounts there. */
