@@ -16,6 +16,7 @@ const layers: Record<string, readonly string[]> = {
   notices: ['kube', 'apis', 'client', 'runtime'],
   departures: ['kube', 'apis', 'parsing', 'client', 'runtime'],
   tenancy: ['kube', 'apis', 'client', 'runtime'],
+  helm: ['kube', 'parsing', 'client', 'runtime', 'departures', 'tenancy'],
   systems: [
     'packaging',
     'kube',
@@ -29,6 +30,7 @@ const layers: Record<string, readonly string[]> = {
     'notices',
     'departures',
     'tenancy',
+    'helm',
   ],
   apiserver: ['packaging', 'kube', 'cel', 'parsing'],
   workloads: ['kube', 'client', 'runtime'],
@@ -46,7 +48,7 @@ const layers: Record<string, readonly string[]> = {
     'admission',
   ],
   queries: ['kube', 'apis', 'client', 'runtime', 'departures', 'systems'],
-  app: 'packaging kube cel apis parsing client runtime git forges notices departures tenancy systems apiserver workloads admission forecast queries'.split(
+  app: 'packaging kube cel apis parsing client runtime git forges notices departures tenancy helm systems apiserver workloads admission forecast queries'.split(
     ' ',
   ),
   cli: ['app', 'queries', 'forecast', 'client', 'apis', 'kube'],

@@ -1,13 +1,14 @@
 import { formatTime } from '../kube/time.ts'
-import type { Notice } from './notice.ts'
+import { cleanupWords, type Notice } from './notice.ts'
 
 /** A notice as a CloudEvent 1.0 in its JSON form. */
 export function noticeCloudEvent(notice: Notice, now: number): Record<string, unknown> {
+  const { component, eventType } = notice.words ?? cleanupWords
   return {
     specversion: '1.0',
     id: notice.messageId.slice(1, -1),
-    source: `sojourn/janitor/${encodeURIComponent(notice.policy)}`,
-    type: notice.kind === 'reminder' ? 'dev.sojourn.cleanup.reminder' : 'dev.sojourn.cleanup.notice',
+    source: `sojourn/${component}/${encodeURIComponent(notice.policy)}`,
+    type: `${eventType}.${notice.kind}`,
     time: formatTime(now),
     datacontenttype: 'application/json',
     data: noticeJson(notice),

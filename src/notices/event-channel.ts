@@ -5,7 +5,7 @@ import { events } from '../kube/core-types.ts'
 import { ignoring } from '../kube/status-error.ts'
 import { formatTime } from '../kube/time.ts'
 import type { Clock } from '../runtime/time/clock.ts'
-import { dateText, howToKeep, reasonsOf, type Channel, type Notice, type NoticeItem } from './notice.ts'
+import { cleanupWords, dateText, howToKeep, reasonsOf, type Channel, type Notice, type NoticeItem } from './notice.ts'
 
 /** Records an Event on each object, or on its CleanupCandidate when the object is not in this cluster. */
 export function eventChannel(
@@ -23,7 +23,7 @@ export function eventChannel(
   }
 }
 
-function eventOf(item: NoticeItem, { kind, messageId, timeZone, policy }: Notice, now: number) {
+function eventOf(item: NoticeItem, { kind, messageId, timeZone, policy, words = cleanupWords }: Notice, now: number) {
   const about = item.object ?? {
     apiVersion: cleanupCandidate.apiVersion,
     kind: cleanupCandidate.kind,
@@ -43,9 +43,9 @@ function eventOf(item: NoticeItem, { kind, messageId, timeZone, policy }: Notice
     metadata: { name: `${about.name.slice(0, 200)}.${digest}`, namespace },
     involvedObject: about,
     type: 'Warning',
-    reason: kind === 'reminder' ? 'CleanupReminder' : 'CleanupScheduled',
-    message: `CleanupPolicy ${policy} will delete this resource from ${dateText(item.deletionAt, timeZone)}. ${why}. To keep it, ${howToKeep(item)}`,
-    source: { component: 'sojourn-janitor' },
+    reason: kind === 'reminder' ? 'CleanupReminder' : words.eventReason,
+    message: `${words.kind} ${policy} will delete this resource from ${dateText(item.deletionAt, timeZone)}. ${why}. To keep it, ${howToKeep(item)}`,
+    source: { component: `sojourn-${words.component}` },
     firstTimestamp: at,
     lastTimestamp: at,
     count: 1,

@@ -1,13 +1,10 @@
-import { dateText, reasonsOf, subjectOf, type Notice, type NoticeItem } from './notice.ts'
+import { cleanupWords, dateText, reasonsOf, subjectOf, type Notice, type NoticeItem } from './notice.ts'
 
 /** The HTML part of a mail: one column, inline styles, no external content. */
 export function noticeHtml(notice: Notice): string {
-  const { kind, items, policy, docsUrl, part, parts } = notice
+  const { kind, items, policy, docsUrl, part, parts, words = cleanupWords } = notice
   const hasLinks = items.some(({ optOutUrl }) => optOutUrl !== undefined)
-  const intro =
-    kind === 'reminder'
-      ? 'This is a reminder: these resources are still marked for deletion.'
-      : 'A cleanup policy found that these resources seem to be no longer needed, and marked them for deletion.'
+  const intro = kind === 'reminder' ? 'This is a reminder: these resources are still marked for deletion.' : words.intro
   return `<!doctype html>
 <html lang="en">
 <head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><meta name="color-scheme" content="light"><title>${escapeHtml(subjectOf(notice))}</title></head>
@@ -15,18 +12,18 @@ export function noticeHtml(notice: Notice): string {
 <table role="presentation" width="100%" cellpadding="0" cellspacing="0" style="background:#f3f4f6"><tr><td align="center" style="padding:24px 12px">
 <table role="presentation" width="600" cellpadding="0" cellspacing="0" style="width:100%;max-width:600px;background:#ffffff;border:1px solid #e5e7eb;border-radius:8px">
 <tr><td style="padding:28px 24px 8px">
-<p style="margin:0 0 6px;font-size:12px;letter-spacing:.06em;text-transform:uppercase;color:#6b7280">${kind === 'reminder' ? 'Reminder' : 'Cleanup notice'}${parts > 1 ? ` &middot; ${part} of ${parts}` : ''}</p>
+<p style="margin:0 0 6px;font-size:12px;letter-spacing:.06em;text-transform:uppercase;color:#6b7280">${kind === 'reminder' ? 'Reminder' : words.title}${parts > 1 ? ` &middot; ${part} of ${parts}` : ''}</p>
 <h1 style="margin:0;font-size:21px;line-height:1.35;font-weight:600">${escapeHtml(
     subjectOf(notice)
       .replace(/^Reminder: /, '')
       .replace(/ \(\d+ of \d+\)$/, ''),
   )}</h1>
-<p style="margin:14px 0 0;font-size:15px;line-height:1.55">${intro} <strong>They will be deleted from the dates below unless you act.</strong> ${hasLinks ? 'To keep a resource, choose <em>Keep it</em> and confirm.' : 'To keep a resource, run its command.'}</p>
+<p style="margin:14px 0 0;font-size:15px;line-height:1.55">${intro} <strong>They will be deleted from the dates below unless you act.</strong> ${hasLinks ? `To keep a resource, choose <em>${words.keep}</em> and confirm.` : 'To keep a resource, run its command.'}</p>
 </td></tr>
 ${items.map((item) => itemRow(item, notice)).join('\n')}
 <tr><td style="padding:24px 0 0;font-size:0;line-height:0">&nbsp;</td></tr>
 <tr><td style="padding:20px 24px 26px;border-top:1px solid #e5e7eb">
-<p style="margin:0;font-size:13px;line-height:1.55;color:#6b7280">Sent by Sojourn for the cleanup policy <strong>${escapeHtml(policy)}</strong>.${docsUrl ? ` <a href="${escapeHtml(safeUrl(docsUrl))}" style="color:#1d4ed8">About this policy</a>.` : ''}${hasLinks ? ' Do not forward this mail: everyone who has a link can keep the resource it names.' : ''}</p>
+<p style="margin:0;font-size:13px;line-height:1.55;color:#6b7280">Sent by Sojourn for ${words.rule} <strong>${escapeHtml(policy)}</strong>.${docsUrl ? ` <a href="${escapeHtml(safeUrl(docsUrl))}" style="color:#1d4ed8">About it</a>.` : ''}${hasLinks ? ' Do not forward this mail: everyone who has a link can keep the resource it names.' : ''}</p>
 </td></tr>
 </table>
 </td></tr></table>
@@ -35,7 +32,7 @@ ${items.map((item) => itemRow(item, notice)).join('\n')}
 `
 }
 
-function itemRow(item: NoticeItem, { timeZone }: Notice): string {
+function itemRow(item: NoticeItem, { timeZone, words = cleanupWords }: Notice): string {
   const name = `${item.namespace ? `${item.namespace}/` : ''}${item.name}`
   const shown = escapeHtml(name)
   const linked = item.resourceUrl
@@ -50,15 +47,15 @@ function itemRow(item: NoticeItem, { timeZone }: Notice): string {
 ${reasonsOf(item)
   .map((reason) => `<p style="margin:0;font-size:14px;line-height:1.45;color:#4b5563">${escapeHtml(reason)}</p>`)
   .join('\n')}
-${keepRow(item)}
+${keepRow(item, words.keep)}
 </td></tr></table>
 </td></tr>`
 }
 
-function keepRow({ optOutUrl, keepCommand }: NoticeItem): string {
+function keepRow({ optOutUrl, keepCommand }: NoticeItem, keep: string): string {
   if (optOutUrl === undefined)
     return `<p style="margin:14px 0 2px;font-size:14px;line-height:1.45">To keep it, run:<br><code style="word-break:break-word">${escapeHtml(keepCommand)}</code></p>`
-  return `<p style="margin:14px 0 2px"><a href="${escapeHtml(safeUrl(optOutUrl))}" style="display:inline-block;padding:9px 18px;background:#1d4ed8;color:#ffffff;font-size:14px;font-weight:600;text-decoration:none;border-radius:6px">Keep it</a></p>`
+  return `<p style="margin:14px 0 2px"><a href="${escapeHtml(safeUrl(optOutUrl))}" style="display:inline-block;padding:9px 18px;background:#1d4ed8;color:#ffffff;font-size:14px;font-weight:600;text-decoration:none;border-radius:6px">${keep}</a></p>`
 }
 
 /** Escapes text for HTML content and attributes. */

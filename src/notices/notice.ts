@@ -25,9 +25,36 @@ export interface NoticeItem {
   readonly object?: ObjectRef & { readonly uid: string }
 }
 
+/** What notices of one system say of themselves. */
+export interface NoticeWords {
+  /** In front of the rule's name: "the cleanup policy". */
+  readonly rule: string
+  readonly kind: string
+  readonly title: string
+  readonly intro: string
+  readonly keep: string
+  readonly component: string
+  readonly eventReason: string
+  /** Beginning of the type of CloudEvents. */
+  readonly eventType: string
+}
+
+export const cleanupWords: NoticeWords = {
+  rule: 'the cleanup policy',
+  kind: 'CleanupPolicy',
+  title: 'Cleanup notice',
+  intro: 'A cleanup policy found that these resources seem to be no longer needed, and marked them for deletion.',
+  keep: 'Keep it',
+  component: 'janitor',
+  eventReason: 'CleanupScheduled',
+  eventType: 'dev.sojourn.cleanup',
+}
+
 /** One message to one owner. */
 export interface Notice {
   readonly kind: 'notice' | 'reminder'
+  /** Defaults to the words of cleanup policies. */
+  readonly words?: NoticeWords
   readonly policy: string
   /** The owner's addresses; empty when no owner is known and the channel needs none. */
   readonly to: readonly string[]

@@ -1,4 +1,4 @@
-import { dateText, howToKeep, oneLine, reasonsOf, subjectOf, type Notice } from './notice.ts'
+import { cleanupWords, dateText, howToKeep, oneLine, reasonsOf, subjectOf, type Notice } from './notice.ts'
 
 const maxItems = 20
 
@@ -7,7 +7,7 @@ export function slackMessages(
   notice: Notice,
   users: Readonly<Record<string, string>> = {},
 ): readonly Record<string, unknown>[] {
-  const { items, policy, timeZone, docsUrl } = notice
+  const { items, policy, timeZone, docsUrl, words = cleanupWords } = notice
   const who = notice.to
     .map((address) => (users[address] ? `<@${escapeSlack(users[address])}>` : escapeSlack(address)))
     .join(', ')
@@ -28,9 +28,9 @@ export function slackMessages(
       },
       ...(item.optOutUrl === undefined
         ? {}
-        : { accessory: { type: 'button', text: { type: 'plain_text', text: 'Keep it' }, url: item.optOutUrl } }),
+        : { accessory: { type: 'button', text: { type: 'plain_text', text: words.keep }, url: item.optOutUrl } }),
     }))
-    const footer = `Cleanup policy ${escapeSlack(policy)}${docsUrl ? `, <${escapeSlack(docsUrl)}|about it>` : ''}`
+    const footer = `Sent for ${words.rule} ${escapeSlack(policy)}${docsUrl ? `, <${escapeSlack(docsUrl)}|about it>` : ''}`
     messages.push({
       text: escapeSlack(subjectOf(notice)),
       blocks: [

@@ -8,7 +8,7 @@ export default defineConfig({
     include: [
       'src/systems/**/*.test.ts',
       'src/departures/**/*.test.ts',
-      'src/{app,admission,forecast,queries,git,forges,notices}/**/*.test.ts',
+      'src/{app,admission,forecast,queries,git,forges,notices,helm}/**/*.test.ts',
       'examples/demo/*.test.ts',
       'test/promoter/**/*.test.ts',
       'test/access/**/*.test.ts',

@@ -319,7 +319,7 @@ export const guards: readonly Guard[] = [
   janitor('E18', 'routes/janitor-routes.ts', 'return dryRun ? routes.map(readOnly) : routes', 'return routes'),
   janitor(
     'E19',
-    'opt-outs/links.ts',
+    '../../notices/signed-links.ts',
     "if (given.length !== expected.length || !timingSafeEqual(given, expected)) return 'forged'",
     '',
   ),

@@ -28,7 +28,7 @@ export const cleanerGuards: readonly Guard[] = [
       'if (false as boolean)',
     ],
   ]),
-  ...inFile('src/systems/cleaner/helm/release-rights.ts', [
+  ...inFile('src/helm/release-rights.ts', [
     [
       '3: before-hook-creation deletes nothing in another namespace',
       'const refusal = await refusalOfHook(place, object)',
@@ -45,7 +45,7 @@ export const cleanerGuards: readonly Guard[] = [
       'return undefined',
     ],
   ]),
-  ...inFile('src/systems/cleaner/helm/release-holders.ts', [
+  ...inFile('src/helm/release-holders.ts', [
     [
       '5: a record that says it is of another namespace',
       "if (record.name === release.name && ['', namespace].includes(record.namespace)) return { record, fault: '' }",
@@ -57,14 +57,14 @@ export const cleanerGuards: readonly Guard[] = [
       'const refusal = undefined as Refusal | undefined',
     ],
   ]),
-  ...inFile('src/systems/cleaner/helm/hooks.ts', [
+  ...inFile('src/helm/hooks.ts', [
     [
       '3: before-hook-creation deletes nothing that belongs to another release',
       'if (found && !this.#support.owns(found)) {',
       'if (false as boolean) {',
     ],
   ]),
-  ...inFile('src/systems/cleaner/helm/uninstall.ts', [
+  ...inFile('src/helm/uninstall.ts', [
     ['9: a record that changes', 'if (digest !== undefined && digest !== digestOf(record))', 'if (false as boolean)'],
   ]),
   ...inFile('src/systems/cleaner/observe.ts', [

@@ -13,7 +13,7 @@ export const testFolders = [
   'src/runtime/observability',
   'src/parsing',
   'src/departures/records',
-  'src/systems/cleaner/helm',
+  'src/helm',
   'src/git',
   'src/systems/promoter/decision',
   'src/client',

@@ -43,13 +43,11 @@ export const parsingGuards: readonly Guard[] = [
     ['88: a gzip bomb', '{ maxOutputLength: unzippedBytes }', '{}'],
     ['89: many members that are small each', '{ maxOutputLength: unzippedBytes }', '{}'],
   ]),
-  ...inFile('src/systems/cleaner/helm/release-text.ts', [
+  ...inFile('src/helm/release-text.ts', [
     ['8: 201 hooks', 'if (hooks.length > mostHooks)', 'if (hooks.length > 1e9)'],
     ['8: 2,001 documents in hooks', 'budget.documents -= documents.length', ''],
   ]),
-  ...inFile('src/systems/cleaner/helm/release-record.ts', [
-    ['are refused once per version', 'if (before) throw before', ''],
-  ]),
+  ...inFile('src/helm/release-record.ts', [['are refused once per version', 'if (before) throw before', '']]),
   ...inFile('src/client/kubeconfig.ts', [
     ['refuses a proxy-url', "if (cluster?.['proxy-url'])", 'if (!cluster)'],
     ['28: exec plugins', 'if (user?.exec)', 'if (!user)'],

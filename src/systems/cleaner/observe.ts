@@ -9,7 +9,7 @@ import type { Actor } from '../../tenancy/act-as.ts'
 import { accessTo } from '../../tenancy/confinement.ts'
 import { expiryOf, type Observed, type Resolution } from './decision/decide.ts'
 import type { Target } from './decision/model.ts'
-import { isAnyInstalled } from './helm/release-holders.ts'
+import { isAnyInstalled } from '../../helm/release-holders.ts'
 import type { TargetWatches } from './target-watches.ts'
 
 export interface CachePorts {

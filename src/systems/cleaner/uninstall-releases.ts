@@ -4,9 +4,9 @@ import type { Refusal } from '../../tenancy/act-as.ts'
 import { refusalRetryMs } from './decision/decide.ts'
 import { releaseIn, type Committed, type RecordedDecision } from './decision/recorded-decision.ts'
 import type { Pending } from './delete-targets.ts'
-import { RecordsUnavailable } from './helm/release-holders.ts'
-import { preflight } from './helm/release-rights.ts'
-import { uninstall } from './helm/uninstall.ts'
+import { RecordsUnavailable } from '../../helm/release-holders.ts'
+import { preflight } from '../../helm/release-rights.ts'
+import { uninstall } from '../../helm/uninstall.ts'
 import { actorOf, type CleanerPorts } from './ports.ts'
 
 /** Uninstalls the recorded releases one after the other. Returns when to look again while one of them is not finished. */
@@ -69,5 +69,13 @@ function requestFor(ports: CleanerPorts, self: StoredObject) {
   const actor = actorOf(ports, self)
   const actorElsewhere = actAs.for(self, { deletesElsewhere: true })
   const { namespace = '' } = self.metadata
-  return { client, actor, actorElsewhere, door, clock, by: refOf(self), namespace }
+  return {
+    client,
+    actor,
+    actorElsewhere,
+    door,
+    clock,
+    by: { system: 'cleaner', object: refOf(self) } as const,
+    namespace,
+  }
 }

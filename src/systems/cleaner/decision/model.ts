@@ -1,3 +1,4 @@
+import type { Release } from '../../../helm/release.ts'
 import type { Cleaner } from '../../../apis/cleaner.ts'
 import type { Requirement } from '../../../kube/selector.ts'
 
@@ -47,14 +48,6 @@ export interface Sink {
   readonly url: string
   /** Whether delivery is retried until it succeeds. */
   readonly required: boolean
-}
-
-/** A Helm release to uninstall. */
-export interface Release {
-  readonly name: string
-  readonly driver: 'secret' | 'configmap'
-  readonly disableHooks: boolean
-  readonly timeoutMs: number
 }
 
 /** An invalid field of a spec. */

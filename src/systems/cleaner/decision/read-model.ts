@@ -1,3 +1,4 @@
+import type { Release } from '../../../helm/release.ts'
 import { cleaner, type CleanerSpec } from '../../../apis/cleaner.ts'
 import type { ConditionalTtlSpec } from '../../../apis/conditional-ttl.ts'
 import { apiVersionOf, type KubeObject } from '../../../kube/object.ts'
@@ -10,15 +11,7 @@ import {
 } from '../../../kube/selector.ts'
 import { parseDuration, parseLongDuration } from '../../../kube/time.ts'
 import { conditionProblems } from './conditions.ts'
-import {
-  defaultPeriodMs,
-  type Model,
-  type Problem,
-  type Reading,
-  type Release,
-  type Sink,
-  type Target,
-} from './model.ts'
+import { defaultPeriodMs, type Model, type Problem, type Reading, type Sink, type Target } from './model.ts'
 
 /** Validates a Cleaner or ConditionalTTL and converts it to the common model; all problems are reported together. */
 export function readModel(object: KubeObject): Reading {

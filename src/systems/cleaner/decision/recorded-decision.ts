@@ -1,7 +1,8 @@
 import { formatTime } from '../../../kube/time.ts'
 import type { StoredObject } from '../../../kube/object.ts'
 import { objectsOf, type Resolution } from './decide.ts'
-import type { CleanerStatus, Model, Release, Target } from './model.ts'
+import type { Release } from '../../../helm/release.ts'
+import type { CleanerStatus, Model, Target } from './model.ts'
 
 /** The decision as `status.decision` holds it. Once written, it is carried out as it stands: the spec is not read again. */
 export type RecordedDecision = NonNullable<CleanerStatus['decision']>

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { addressesIn } from '../policy/owner.ts'
+import { addressesIn } from '../../../notices/addresses.ts'
 import type { Notice, NoticeItem } from '../../../notices/notice.ts'
 
 /** One item of a notice, and the addresses of its owner. */

@@ -1,7 +1,8 @@
 import type { CleanupCandidate } from '../../../apis/cleanup-candidate.ts'
 import { parseTime } from '../../../kube/time.ts'
 import { markOf } from '../decision/candidate.ts'
-import { optOutUrl } from '../opt-outs/links.ts'
+import { signedUrl } from '../../../notices/signed-links.ts'
+import { optOutSubject } from '../opt-outs/links.ts'
 import type { NoticeItem } from '../../../notices/notice.ts'
 import { deletionDate } from '../policy/retention.ts'
 import type { CompiledPolicy } from '../policy/policy.ts'
@@ -54,7 +55,9 @@ export function noticeItem(
     place: provider === 'aws' ? `${account} ${region}` : cluster ? `cluster ${cluster}` : 'this cluster',
     reasons: (status.summaries ?? []).map(({ description }) => description),
     deletionAt,
-    optOutUrl: base ? optOutUrl(base, key, { candidate: metadata.name, resource, generation, expires }) : undefined,
+    optOutUrl: base
+      ? signedUrl(base, key, { ...optOutSubject(metadata.name, resource), generation, expires })
+      : undefined,
     keepCommand:
       provider === 'kubernetes' && !cluster
         ? `sojourn opt-out ${kind.toLowerCase()}/${name}${namespace ? ` -n ${namespace}` : ''}`

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { OwnerStrategySpec } from '../../../apis/cleanup-policy.ts'
-import { addressesIn, ownersIn, compileOwner, isNewOwner, currentOwner, type OwnerSources } from './owner.ts'
+import { addressesIn } from '../../../notices/addresses.ts'
+import { ownersIn, compileOwner, isNewOwner, currentOwner, type OwnerSources } from './owner.ts'
 import { compilePolicy } from './policy.ts'
 import type { Resource } from '../model/resource.ts'
 import { resource, policyObject } from '../../../../test/janitor/fixtures.ts'

@@ -1,5 +1,6 @@
 import type { CleanupPolicySpec, OwnerStrategySpec } from '../../../apis/cleanup-policy.ts'
 import { creatorOf } from '../../../kube/creator.ts'
+import { addressesIn } from '../../../notices/addresses.ts'
 import type { Resource } from '../model/resource.ts'
 import type { Problem } from '../rules/rule-tree.ts'
 
@@ -64,17 +65,6 @@ export function isNewOwner(former: Owner | undefined, now: Owner | undefined): b
 export function ownersIn(text: string): readonly string[] {
   return /\p{Cc}/u.test(text.trim()) ? [] : addressesIn(text)
 }
-
-/** The e-mail addresses in a text, separated by commas, spaces or semicolons; anything else is left out. */
-export function addressesIn(text: string): readonly string[] {
-  return text
-    .split(/[,;\s]+/)
-    .map((part) => part.replace(/^mailto:/i, ''))
-    .filter((part) => part.length <= 254 && address.test(part))
-}
-
-const address =
-  /^[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[A-Za-z0-9](?:[A-Za-z0-9-]{0,62})(?:\.[A-Za-z0-9](?:[A-Za-z0-9-]{0,62}))+$/
 
 function answersOf(strategy: OwnerStrategySpec, resource: Resource, sources: OwnerSources): readonly string[] {
   const { type, keys = defaultKeys, values = {} } = strategy

@@ -3,13 +3,14 @@ import { isLiveOptOut } from '../../../departures/door/protection.ts'
 import { ignoring } from '../../../kube/status-error.ts'
 import { parseTime } from '../../../kube/time.ts'
 import type { Route, RouteRequest, RouteResponse } from '../../../runtime/http/route.ts'
-import { checkLink, optOutPath } from '../opt-outs/links.ts'
+import { checkLink } from '../../../notices/signed-links.ts'
+import { optOutPath, optOutSubject } from '../opt-outs/links.ts'
 import { escapeHtml } from '../../../notices/html.ts'
 import { dateText } from '../../../notices/notice.ts'
 import { namesResource, optOut } from '../opt-outs/opt-out.ts'
 import { describeResource } from '../model/resource.ts'
 import type { WorkPorts } from '../work/work.ts'
-import { page } from './page.ts'
+import { page } from '../../../notices/page.ts'
 
 /** The page behind the link in a notice. GET changes nothing; only the form's POST opts the resource out. */
 export function optOutPage(ports: WorkPorts): readonly Route[] {
@@ -25,18 +26,12 @@ type Handler = (ports: WorkPorts, candidate: CleanupCandidate, request: RouteReq
 /** Verifies the link's signature before anything is shown or changed. */
 async function answer(ports: WorkPorts, request: RouteRequest, handle: Handler): Promise<RouteResponse> {
   const { candidate: name = '' } = request.params
-  const { generation = '', expires = '', signature = '' } = request.query
   const candidate = await ports.client
     .get<CleanupCandidate>(cleanupCandidate.type, { name })
     .catch(ignoring('NotFound'))
   if (!candidate) return gone()
-  const subject = {
-    candidate: name,
-    resource: candidate.spec.resource,
-    generation: Number(generation),
-    expires: Number(expires),
-  }
-  switch (checkLink(await ports.linkKey(), subject, { signature, now: ports.clock.now() })) {
+  const subject = optOutSubject(name, candidate.spec.resource)
+  switch (checkLink(await ports.linkKey(), subject, { query: request.query, now: ports.clock.now() })) {
     case 'forged':
       return page(
         403,

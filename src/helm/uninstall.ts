@@ -1,19 +1,12 @@
-import type { Client } from '../../../client/client.ts'
-import { sentenceOf } from '../../../departures/door/because.ts'
-import type { Door } from '../../../departures/door/door.ts'
-import { kubeSubject } from '../../../departures/subjects/subject.ts'
-import {
-  describeRef,
-  refOf,
-  type KubeObject,
-  type ObjectRef,
-  type ResourceType,
-  type StoredObject,
-  placeOf,
-} from '../../../kube/object.ts'
-import { ignoring } from '../../../kube/status-error.ts'
-import type { Clock } from '../../../runtime/time/clock.ts'
-import type { Refusal } from '../../../tenancy/act-as.ts'
+import type { Client } from '../client/client.ts'
+import { sentenceOf } from '../departures/door/because.ts'
+import type { Door } from '../departures/door/door.ts'
+import type { By } from '../departures/records/record.ts'
+import { kubeSubject } from '../departures/subjects/subject.ts'
+import { describeRef, refOf, type KubeObject, type ResourceType, type StoredObject, placeOf } from '../kube/object.ts'
+import { ignoring } from '../kube/status-error.ts'
+import type { Clock } from '../runtime/time/clock.ts'
+import type { Refusal } from '../tenancy/act-as.ts'
 import { encodeRelease, type ReadRelease } from './release-record.ts'
 import { digestOf, newestReadable, readHolders, refusalToRead, typeOfHolder } from './release-holders.ts'
 import {
@@ -29,8 +22,8 @@ import { planUninstall } from './uninstall-plan.ts'
 export interface UninstallRequest extends ReleaseActors {
   readonly door: Door
   readonly clock: Clock
-  /** The Cleaner that asks for it. */
-  readonly by: ObjectRef
+  /** The system that asks for it, and its object. */
+  readonly by: By
   /** Of the record that was decided about; any other is kept. Unset in decisions of older versions. */
   readonly digest?: string | undefined
 }
@@ -161,7 +154,7 @@ class Uninstall {
       subject: { ...kubeSubject(client, type, ref), remove: (options) => asActor.remove(options) },
       uid: object.metadata.uid,
       because,
-      by: { system: 'cleaner', object: by },
+      by,
     })
     if (answer.result === 'refused') this.warnings.push(`${describeRef(ref)} was kept: ${sentenceOf(answer)}`)
     if (answer.result === 'held') this.#wait(`${describeRef(ref)}: ${sentenceOf(answer)}`, answer.until)

@@ -1,8 +1,8 @@
-import { jobs, secrets } from '../../../kube/core-types.ts'
+import { jobs, secrets } from '../kube/core-types.ts'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { startWorld, type World } from '../../../../test/world.ts'
-import { cleaner } from '../../../apis/cleaner.ts'
-import type { KubeObject, StoredObject } from '../../../kube/object.ts'
+import { startWorld, type World } from '../../test/world.ts'
+import { cleaner } from '../apis/cleaner.ts'
+import type { KubeObject, StoredObject } from '../kube/object.ts'
 import {
   cleanerOf,
   configMap,
@@ -16,7 +16,7 @@ import {
   startCleaner,
   target,
   type CleanerProcess,
-} from '../../../../test/cleaners.ts'
+} from '../../test/cleaners.ts'
 
 let world: World
 let running: CleanerProcess

@@ -1,7 +1,7 @@
-import { placeOf, type KubeObject, type ResourceType, type StoredObject } from '../../../kube/object.ts'
-import { ignoring } from '../../../kube/status-error.ts'
-import type { Actor, Refusal } from '../../../tenancy/act-as.ts'
-import { accessTo } from '../../../tenancy/confinement.ts'
+import { placeOf, type KubeObject, type ResourceType, type StoredObject } from '../kube/object.ts'
+import { ignoring } from '../kube/status-error.ts'
+import type { Actor, Refusal } from '../tenancy/act-as.ts'
+import { accessTo } from '../tenancy/confinement.ts'
 import {
   digestOf,
   newestReadable,

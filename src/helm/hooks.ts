@@ -1,17 +1,10 @@
-import type { Client } from '../../../client/client.ts'
-import {
-  describeRef,
-  refOf,
-  type KubeObject,
-  type ResourceType,
-  type StoredObject,
-  placeOf,
-} from '../../../kube/object.ts'
-import { ignoring } from '../../../kube/status-error.ts'
-import { parseTime } from '../../../kube/time.ts'
-import type { Clock } from '../../../runtime/time/clock.ts'
-import type { Actor } from '../../../tenancy/act-as.ts'
-import type { Release } from '../decision/model.ts'
+import type { Client } from '../client/client.ts'
+import { describeRef, refOf, type KubeObject, type ResourceType, type StoredObject, placeOf } from '../kube/object.ts'
+import { ignoring } from '../kube/status-error.ts'
+import { parseTime } from '../kube/time.ts'
+import type { Clock } from '../runtime/time/clock.ts'
+import type { Actor } from '../tenancy/act-as.ts'
+import type { Release } from './release.ts'
 import { withNamespace } from './release-rights.ts'
 import type { Hook } from './uninstall-plan.ts'
 

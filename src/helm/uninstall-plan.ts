@@ -1,4 +1,4 @@
-import type { KubeObject } from '../../../kube/object.ts'
+import type { KubeObject } from '../kube/object.ts'
 import type { ReadRelease } from './release-record.ts'
 
 /** The steps of an uninstall, in order. */

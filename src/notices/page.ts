@@ -1,5 +1,5 @@
-import type { RouteResponse } from '../../../runtime/http/route.ts'
-import { escapeHtml } from '../../../notices/html.ts'
+import type { RouteResponse } from '../runtime/http/route.ts'
+import { escapeHtml } from './html.ts'
 
 /** A page without scripts, frames or anything to load. */
 export function page(status: number, title: string, body: string): RouteResponse {

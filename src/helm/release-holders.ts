@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto'
-import type { Client } from '../../../client/client.ts'
-import { configMaps, secrets } from '../../../kube/core-types.ts'
-import type { KubeObject, ResourceType, StoredObject } from '../../../kube/object.ts'
-import type { Actor, Refusal } from '../../../tenancy/act-as.ts'
-import { accessTo } from '../../../tenancy/confinement.ts'
-import type { Release } from '../decision/model.ts'
-import { ParseRefusal } from '../../../parsing/parse-refusal.ts'
+import type { Client } from '../client/client.ts'
+import { configMaps, secrets } from '../kube/core-types.ts'
+import type { KubeObject, ResourceType, StoredObject } from '../kube/object.ts'
+import type { Actor, Refusal } from '../tenancy/act-as.ts'
+import { accessTo } from '../tenancy/confinement.ts'
+import type { Release } from './release.ts'
+import { ParseRefusal } from '../parsing/parse-refusal.ts'
 import { readRelease, releaseLabels, revisionOf, type ReadRelease, type ReleaseRecord } from './release-record.ts'
 
 /** Where the records of a release are, and who reads them. */

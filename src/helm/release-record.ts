@@ -1,9 +1,9 @@
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
-import type { KubeObject, StoredObject } from '../../../kube/object.ts'
-import { limits } from '../../../parsing/limits.ts'
-import { ParseRefusal } from '../../../parsing/parse-refusal.ts'
-import { parsingThread } from '../../../parsing/parsing-thread.ts'
+import type { KubeObject, StoredObject } from '../kube/object.ts'
+import { limits } from '../parsing/limits.ts'
+import { ParseRefusal } from '../parsing/parse-refusal.ts'
+import { parsingThread } from '../parsing/parsing-thread.ts'
 import type { ReleaseText } from './release-text.ts'
 
 /** A hook of a chart, as a release records it. */

@@ -1,9 +1,9 @@
-import type { KubeObject } from '../../../kube/object.ts'
-import { checkTree } from '../../../parsing/check-tree.ts'
-import { limits } from '../../../parsing/limits.ts'
-import { ParseRefusal } from '../../../parsing/parse-refusal.ts'
-import { unzip } from '../../../parsing/unzip.ts'
-import { readYaml } from '../../../parsing/yaml-text.ts'
+import type { KubeObject } from '../kube/object.ts'
+import { checkTree } from '../parsing/check-tree.ts'
+import { limits } from '../parsing/limits.ts'
+import { ParseRefusal } from '../parsing/parse-refusal.ts'
+import { unzip } from '../parsing/unzip.ts'
+import { readYaml } from '../parsing/yaml-text.ts'
 import type { ReadRelease, ReleaseHook, ReleaseRecord } from './release-record.ts'
 
 /** A record as its holder has it. */
