@@ -10,6 +10,14 @@ interface AzurePull {
   readonly description?: string
   readonly lastMergeSourceCommit?: { readonly commitId?: string }
   readonly lastMergeCommit?: { readonly commitId?: string }
+  readonly creationDate?: string
+  readonly closedDate?: string
+  readonly labels?: readonly { readonly name: string }[]
+}
+
+interface AzureThread {
+  readonly id: number
+  readonly comments?: readonly { readonly id: number; readonly content?: string; readonly isDeleted?: boolean }[]
 }
 
 interface AzurePage {
@@ -26,25 +34,26 @@ export function azureDevops(api: ForgeApi, { apiURL, project = '', name }: Repos
   const web = `${apiURL}/${encodeURIComponent(project)}/_git/${encodeURIComponent(name)}/pullrequest`
   const to = (pull: AzurePull) => toPullRequest(pull, web)
   const one = (number: number) => query(`${pulls}/${number}`, version)
+  const all = async (filter: Readonly<Record<string, string>>) => {
+    const page = (skip: number) => query(pulls, { ...filter, $top: pageSize, $skip: skip, ...version })
+    let seen = 0
+    const found = await api.getAll<AzurePull, AzurePage>(page(0), ({ value }) => {
+      seen += value.length
+      return { items: value, next: value.length < pageSize ? undefined : page(seen) }
+    })
+    return found.map(to)
+  }
   return {
     async list({ head, base }) {
-      const page = (skip: number) =>
-        query(pulls, {
-          'searchCriteria.status': 'all',
-          'searchCriteria.sourceRefName': `refs/heads/${head}`,
-          'searchCriteria.targetRefName': `refs/heads/${base}`,
-          $top: pageSize,
-          $skip: skip,
-          ...version,
-        })
-      let seen = 0
-      const found = await api.getAll<AzurePull, AzurePage>(page(0), ({ value }) => {
-        seen += value.length
-        return { items: value, next: value.length < pageSize ? undefined : page(seen) }
+      const found = await all({
+        'searchCriteria.status': 'all',
+        'searchCriteria.sourceRefName': `refs/heads/${head}`,
+        'searchCriteria.targetRefName': `refs/heads/${base}`,
       })
-      return found.map(to).filter((pull) => pull.head === head && pull.base === base)
+      return found.filter((pull) => pull.head === head && pull.base === base)
     },
     get: async (number) => to(await api.get<AzurePull>(one(number))),
+    openPulls: () => all({ 'searchCriteria.status': 'active' }),
     async create({ head, base, title, body, labels }) {
       const request = {
         sourceRefName: `refs/heads/${head}`,
@@ -57,11 +66,40 @@ export function azureDevops(api: ForgeApi, { apiURL, project = '', name }: Repos
     },
     update: (number, { title, body }) =>
       api.send('PATCH', one(number), { title, description: body.slice(0, maxDescription) }),
-    comment: (number, content) =>
-      api.send('POST', query(`${pulls}/${number}/threads`, version), {
+    async comment(number, content) {
+      const thread = await api.send<AzureThread>('POST', query(`${pulls}/${number}/threads`, version), {
         comments: [{ parentCommentId: 0, content, commentType: 1 }],
         status: 1,
+      })
+      return `${thread.id}/${thread.comments?.[0]?.id ?? 1}`
+    },
+    async comments(number) {
+      const path = query(`${pulls}/${number}/threads`, version)
+      const { value } = await api.get<{ readonly value: readonly AzureThread[] }>(path)
+      return value.flatMap((thread) =>
+        (thread.comments ?? [])
+          .filter(({ isDeleted }) => !isDeleted)
+          .map(({ id, content = '' }) => ({ id: `${thread.id}/${id}`, text: content })),
+      )
+    },
+    editComment(number, id, content) {
+      const [thread = '', comment = ''] = id.split('/')
+      return api.send('PATCH', query(`${pulls}/${number}/threads/${thread}/comments/${comment}`, version), { content })
+    },
+    setStatus: ({ number }, { name: context, state, description, url }) =>
+      api.send('POST', query(`${pulls}/${number}/statuses`, version), {
+        context: { genre: 'sojourn', name: context },
+        state: state === 'success' ? 'succeeded' : state === 'failure' ? 'failed' : 'pending',
+        description,
+        targetUrl: url,
       }),
+    removeLabel: async (number, label) =>
+      void (await api.attempt(
+        'DELETE',
+        query(`${pulls}/${number}/labels/${encodeURIComponent(label)}`, version),
+        undefined,
+        [404],
+      )),
     close: (number) => api.send('PATCH', one(number), { status: 'abandoned' }),
     merge: (number, commitId) =>
       api.attempt('PATCH', one(number), { status: 'completed', lastMergeSourceCommit: { commitId } }, [400, 409]),
@@ -81,6 +119,9 @@ function toPullRequest(pull: AzurePull, web: string): PullRequest {
     headSHA: pull.lastMergeSourceCommit?.commitId,
     mergeSHA: isMerged ? pull.lastMergeCommit?.commitId : undefined,
     body: pull.description ?? '',
+    createdAt: pull.creationDate,
+    closedAt: pull.closedDate,
+    labels: (pull.labels ?? []).map(({ name }) => name),
   }
 }
 

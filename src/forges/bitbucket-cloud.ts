@@ -10,26 +10,36 @@ interface CloudPull {
   readonly source: { readonly branch: { readonly name: string }; readonly commit?: { readonly hash: string } | null }
   readonly destination: { readonly branch: { readonly name: string } }
   readonly merge_commit?: { readonly hash: string } | null
+  readonly created_on?: string
 }
 
-interface CloudPage {
-  readonly values: readonly CloudPull[]
+interface CloudComment {
+  readonly id: number
+  readonly content?: { readonly raw?: string }
+  readonly deleted?: boolean
+}
+
+interface CloudPage<T> {
+  readonly values: readonly T[]
   readonly next?: string
 }
 
 /** Bitbucket Cloud. It shortens commit ids to twelve digits. */
 export function bitbucketCloud(api: ForgeApi, { owner, name }: RepositoryAddress): Forge {
-  const pulls = `/repositories/${encodeURIComponent(owner)}/${encodeURIComponent(name)}/pullrequests`
+  const repository = `/repositories/${encodeURIComponent(owner)}/${encodeURIComponent(name)}`
+  const pulls = `${repository}/pullrequests`
+  const all = <T>(path: string) => api.getAll<T, CloudPage<T>>(path, ({ values, next }) => ({ items: values, next }))
   const read = (number: number) => api.get<CloudPull>(`${pulls}/${number}`)
   return {
     async list({ head, base }) {
       const filter = `source.branch.name = ${JSON.stringify(head)} AND destination.branch.name = ${JSON.stringify(base)}`
       const states = ['OPEN', 'MERGED', 'DECLINED', 'SUPERSEDED'].map((state) => `&state=${state}`).join('')
       const path = `${query(pulls, { q: filter, pagelen: 50 })}${states}`
-      const found = await api.getAll<CloudPull, CloudPage>(path, ({ values, next }) => ({ items: values, next }))
+      const found = await all<CloudPull>(path)
       return found.map(toPullRequest).filter((pull) => pull.head === head && pull.base === base)
     },
     get: async (number) => toPullRequest(await read(number)),
+    openPulls: async () => (await all<CloudPull>(query(pulls, { state: 'OPEN', pagelen: 50 }))).map(toPullRequest),
     async create({ head, base, title, body }) {
       const request = {
         title,
@@ -40,7 +50,23 @@ export function bitbucketCloud(api: ForgeApi, { owner, name }: RepositoryAddress
       return toPullRequest(await api.send<CloudPull>('POST', pulls, request))
     },
     update: (number, { title, body }) => api.send('PUT', `${pulls}/${number}`, { title, description: body }),
-    comment: (number, raw) => api.send('POST', `${pulls}/${number}/comments`, { content: { raw } }),
+    comment: async (number, raw) =>
+      String((await api.send<CloudComment>('POST', `${pulls}/${number}/comments`, { content: { raw } })).id),
+    comments: async (number) =>
+      (await all<CloudComment>(query(`${pulls}/${number}/comments`, { pagelen: 100 })))
+        .filter(({ deleted }) => !deleted)
+        .map(({ id, content }) => ({ id: String(id), text: content?.raw ?? '' })),
+    editComment: (number, id, raw) => api.send('PUT', `${pulls}/${number}/comments/${id}`, { content: { raw } }),
+    setStatus: ({ headSHA = '' }, { name: key, state, description, url }) =>
+      api.send('POST', `${repository}/commit/${headSHA}/statuses/build`, {
+        key: key.slice(0, 40),
+        name: key,
+        state: buildStates[state],
+        description,
+        url,
+      }),
+    // Bitbucket has no labels.
+    removeLabel: async () => undefined,
     close: (number) => api.send('POST', `${pulls}/${number}/decline`, {}),
     async merge(number, sha) {
       const { source } = await read(number)
@@ -49,6 +75,9 @@ export function bitbucketCloud(api: ForgeApi, { owner, name }: RepositoryAddress
     },
   }
 }
+
+/** The states of a build, on both Bitbuckets. */
+export const buildStates = { pending: 'INPROGRESS', success: 'SUCCESSFUL', failure: 'FAILED' } as const
 
 const states = { OPEN: 'open', MERGED: 'merged', DECLINED: 'closed', SUPERSEDED: 'closed' } as const
 
@@ -62,5 +91,9 @@ function toPullRequest(pull: CloudPull): PullRequest {
     headSHA: pull.source.commit?.hash,
     mergeSHA: pull.merge_commit?.hash,
     body: pull.description ?? '',
+    createdAt: pull.created_on,
+    // Bitbucket Cloud does not say when.
+    closedAt: undefined,
+    labels: [],
   }
 }

@@ -1,4 +1,6 @@
+import { formatTime } from '../kube/time.ts'
 import type { Forge, PullRequest } from './forge.ts'
+import { buildStates } from './bitbucket-cloud.ts'
 import { query, type ForgeApi } from './forge-api.ts'
 import type { RepositoryAddress } from './repository-address.ts'
 
@@ -11,10 +13,18 @@ interface BitbucketPull {
   readonly toRef: { readonly id: string }
   readonly links?: { readonly self?: readonly { readonly href: string }[] }
   readonly properties?: { readonly mergeCommit?: { readonly id?: string } }
+  readonly createdDate?: number
+  readonly closedDate?: number
 }
 
-interface BitbucketPage {
-  readonly values: readonly BitbucketPull[]
+interface BitbucketComment {
+  readonly id: number
+  readonly version: number
+  readonly text?: string
+}
+
+interface BitbucketPage<T> {
+  readonly values: readonly T[]
   readonly isLastPage: boolean
   readonly nextPageStart?: number | null
 }
@@ -25,20 +35,21 @@ export function bitbucketServer(api: ForgeApi, { owner, name }: RepositoryAddres
   const pulls = `${repository}/pull-requests`
   const place = { slug: name, project: { key: owner } }
   const read = (number: number) => api.get<BitbucketPull>(`${pulls}/${number}`)
+  const all = <T>(path: string, filter: Readonly<Record<string, string>> = {}) => {
+    const page = (start: number) => query(path, { ...filter, limit: 100, start })
+    return api.getAll<T, BitbucketPage<T>>(page(0), ({ values, isLastPage, nextPageStart }) => ({
+      items: values,
+      next: isLastPage || typeof nextPageStart !== 'number' ? undefined : page(nextPageStart),
+    }))
+  }
   return {
     async list({ head, base }) {
-      const page = (start: number) =>
-        query(pulls, { state: 'ALL', direction: 'OUTGOING', at: `refs/heads/${head}`, limit: 100, start })
-      const found = await api.getAll<BitbucketPull, BitbucketPage>(
-        page(0),
-        ({ values, isLastPage, nextPageStart }) => ({
-          items: values,
-          next: isLastPage || typeof nextPageStart !== 'number' ? undefined : page(nextPageStart),
-        }),
-      )
+      const filter = { state: 'ALL', direction: 'OUTGOING', at: `refs/heads/${head}` }
+      const found = await all<BitbucketPull>(pulls, filter)
       return found.map(toPullRequest).filter((pull) => pull.head === head && pull.base === base)
     },
     get: async (number) => toPullRequest(await read(number)),
+    openPulls: async () => (await all<BitbucketPull>(pulls, { state: 'OPEN' })).map(toPullRequest),
     async create({ head, base, title, body }) {
       const request = {
         title,
@@ -52,7 +63,28 @@ export function bitbucketServer(api: ForgeApi, { owner, name }: RepositoryAddres
       const { version } = await read(number)
       await api.send('PUT', `${pulls}/${number}`, { version, title, description: body })
     },
-    comment: (number, text) => api.send('POST', `${pulls}/${number}/comments`, { text }),
+    comment: async (number, text) =>
+      String((await api.send<BitbucketComment>('POST', `${pulls}/${number}/comments`, { text })).id),
+    // Comments on the whole pull request are listed among its activities only.
+    comments: async (number) =>
+      (await all<{ readonly comment?: BitbucketComment }>(`${pulls}/${number}/activities`)).flatMap(({ comment }) =>
+        comment ? [{ id: String(comment.id), text: comment.text ?? '' }] : [],
+      ),
+    async editComment(number, id, text) {
+      const path = `${pulls}/${number}/comments/${id}`
+      const { version } = await api.get<BitbucketComment>(path)
+      await api.send('PUT', path, { version, text })
+    },
+    setStatus: ({ headSHA = '' }, { name: key, state, description, url }) =>
+      api.send('POST', `${repository}/commits/${headSHA}/builds`, {
+        key,
+        name: key,
+        state: buildStates[state],
+        description,
+        url,
+      }),
+    // Bitbucket has no labels.
+    removeLabel: async () => undefined,
     async close(number) {
       const { version } = await read(number)
       await api.send('POST', query(`${pulls}/${number}/decline`, { version }), {})
@@ -78,6 +110,9 @@ function toPullRequest(pull: BitbucketPull): PullRequest {
     headSHA: pull.fromRef.latestCommit,
     mergeSHA: pull.properties?.mergeCommit?.id,
     body: pull.description ?? '',
+    createdAt: pull.createdDate === undefined ? undefined : formatTime(pull.createdDate),
+    closedAt: pull.closedDate === undefined ? undefined : formatTime(pull.closedDate),
+    labels: [],
   }
 }
 

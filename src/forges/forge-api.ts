@@ -41,7 +41,7 @@ export class ForgeApi {
     return value
   }
 
-  /** Every item of a paged list. `read` returns the items of a page and the path or URL of the next one. */
+  /** Every item of a paged list. `read` returns the items of a page and the path or URL of the next one. Throws when there are more than 200 pages. */
   async getAll<T, Page = readonly T[]>(
     path: string,
     read: (page: Page, response: HttpResponse) => { readonly items: readonly T[]; readonly next: string | undefined },
@@ -54,6 +54,8 @@ export class ForgeApi {
       all.push(...items)
       next = following
     }
+    if (next !== undefined)
+      throw new PromotionError('Transient', 'GitProviderUnavailable', `the forge lists more than ${maxPages} pages`)
     return all
   }
 
@@ -64,7 +66,7 @@ export class ForgeApi {
 
   /** Like `send`, but false when the forge answers with one of these status codes: it does not allow the request now. */
   async attempt(
-    method: 'POST' | 'PUT' | 'PATCH',
+    method: 'POST' | 'PUT' | 'PATCH' | 'DELETE',
     path: string,
     body: unknown,
     refusals: readonly number[],
@@ -149,7 +151,7 @@ function errorFor(httpStatus: number, message: string): PromotionError {
   if (httpStatus === 401 || httpStatus === 403)
     return new PromotionError('Permanent', 'CredentialsRefused', message, { httpStatus })
   if (httpStatus === 404) return new PromotionError('Permanent', 'RepositoryNotFound', message, { httpStatus })
-  if (httpStatus >= 500 || httpStatus === 408 || httpStatus === 409)
+  if (httpStatus >= 500 || httpStatus === 408 || httpStatus === 409 || httpStatus === 429)
     return new PromotionError('Transient', 'GitProviderUnavailable', message, { httpStatus })
   return new PromotionError('Permanent', 'RequestRefused', message, { httpStatus })
 }

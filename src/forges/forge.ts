@@ -12,6 +12,25 @@ export interface PullRequest {
   /** The merge commit, once merged. */
   readonly mergeSHA: string | undefined
   readonly body: string
+  /** RFC 3339. */
+  readonly createdAt: string | undefined
+  /** When it was closed or merged, in RFC 3339; undefined while open, and where the forge does not say. */
+  readonly closedAt: string | undefined
+  readonly labels: readonly string[]
+}
+
+/** A comment on a pull request. */
+export interface PullComment {
+  readonly id: string
+  readonly text: string
+}
+
+/** The status of a commit under one name. */
+export interface CommitStatus {
+  readonly name: string
+  readonly state: 'pending' | 'success' | 'failure'
+  readonly description: string
+  readonly url: string
 }
 
 /** A pull request to open. Forges without labels ignore them. */
@@ -23,16 +42,25 @@ export interface NewPullRequest {
   readonly labels: readonly string[]
 }
 
-/** The operations the promoter needs from a forge. Each may be repeated. */
+/** The operations that systems need from a forge. Each may be repeated. */
 export interface Forge {
   /** All pull requests from `head` into `base`, in any state, from all pages. */
   list(branches: { readonly head: string; readonly base: string }): Promise<readonly PullRequest[]>
   get(number: number): Promise<PullRequest>
+  /** All open pull requests; throws unless the list is complete. */
+  openPulls(): Promise<readonly PullRequest[]>
   create(request: NewPullRequest): Promise<PullRequest>
   /** Changes title and body of an open pull request. */
   update(number: number, change: { readonly title: string; readonly body: string }): Promise<void>
-  /** Adds a comment, also to a closed pull request. */
-  comment(number: number, text: string): Promise<void>
+  /** Adds a comment, also to a closed pull request, and returns its id. */
+  comment(number: number, text: string): Promise<string>
+  comments(number: number): Promise<readonly PullComment[]>
+  /** Changes a comment; throws an error with the status 404 when it no longer exists. */
+  editComment(number: number, id: string, text: string): Promise<void>
+  /** Sets the status of the head commit. */
+  setStatus(pull: Pick<PullRequest, 'number' | 'headSHA'>, status: CommitStatus): Promise<void>
+  /** Does nothing on forges without labels. */
+  removeLabel(number: number, label: string): Promise<void>
   /** Closes without a merge. */
   close(number: number): Promise<void>
   /** Merges exactly this commit; false when the forge does not allow a merge now. */

@@ -12,26 +12,52 @@ interface GiteaPull {
   readonly head: { readonly ref: string; readonly sha?: string }
   readonly base: { readonly ref: string }
   readonly body?: string
+  readonly created_at?: string
+  readonly closed_at?: string | null
+  readonly merged_at?: string | null
+  readonly labels?: readonly { readonly name: string }[] | null
+}
+
+interface GiteaComment {
+  readonly id: number
+  readonly body?: string
 }
 
 /** Gitea and Forgejo. */
 export function gitea(api: ForgeApi, { owner, name }: RepositoryAddress): Forge {
   const repository = `/repos/${encodeURIComponent(owner)}/${encodeURIComponent(name)}`
+  const issues = `${repository}/issues`
+  const all = <T>(path: string) => api.getAll<T>(path, (items, response) => ({ items, next: nextLink(response) }))
   return {
     async list({ head, base }) {
       // The list has no filter by branch. Looking up the pair first saves reading all pages when there is no match.
       if (!(await exists(api, `${repository}/pulls/${encodeURIComponent(base)}/${encodeURIComponent(head)}`))) return []
       const path = query(`${repository}/pulls`, { state: 'all', limit: 50, page: 1 })
-      const pulls = await api.getAll<GiteaPull>(path, (items, response) => ({ items, next: nextLink(response) }))
+      const pulls = await all<GiteaPull>(path)
       return pulls.map(toPullRequest).filter((pull) => pull.head === head && pull.base === base)
     },
     get: async (number) => toPullRequest(await api.get<GiteaPull>(`${repository}/pulls/${number}`)),
+    openPulls: async () =>
+      (await all<GiteaPull>(query(`${repository}/pulls`, { state: 'open', limit: 50, page: 1 }))).map(toPullRequest),
     async create({ labels, ...request }) {
       const ids = labels.length > 0 ? await labelIds(api, repository, labels) : []
       return toPullRequest(await api.send<GiteaPull>('POST', `${repository}/pulls`, { ...request, labels: ids }))
     },
     update: (number, change) => api.send('PATCH', `${repository}/pulls/${number}`, change),
-    comment: (number, body) => api.send('POST', `${repository}/issues/${number}/comments`, { body }),
+    comment: async (number, body) =>
+      String((await api.send<GiteaComment>('POST', `${issues}/${number}/comments`, { body })).id),
+    comments: async (number) =>
+      (await all<GiteaComment>(`${issues}/${number}/comments`)).map(({ id, body = '' }) => ({
+        id: String(id),
+        text: body,
+      })),
+    editComment: (_, id, body) => api.send('PATCH', `${issues}/comments/${id}`, { body }),
+    setStatus: ({ headSHA = '' }, { name: context, state, description, url }) =>
+      api.send('POST', `${repository}/statuses/${headSHA}`, { context, state, description, target_url: url }),
+    async removeLabel(number, label) {
+      for (const id of await labelIds(api, repository, [label]))
+        await api.attempt('DELETE', `${issues}/${number}/labels/${id}`, undefined, [404])
+    },
     close: (number) => api.send('PATCH', `${repository}/pulls/${number}`, { state: 'closed' }),
     merge: (number, sha) =>
       api.attempt('POST', `${repository}/pulls/${number}/merge`, { Do: 'merge', head_commit_id: sha }, [405, 409, 423]),
@@ -67,5 +93,8 @@ function toPullRequest(pull: GiteaPull): PullRequest {
     headSHA: pull.head.sha,
     mergeSHA: pull.merged ? (pull.merge_commit_sha ?? undefined) : undefined,
     body: pull.body ?? '',
+    createdAt: pull.created_at,
+    closedAt: pull.merged_at ?? pull.closed_at ?? undefined,
+    labels: (pull.labels ?? []).map(({ name }) => name),
   }
 }

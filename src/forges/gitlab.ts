@@ -12,21 +12,31 @@ interface GitlabMergeRequest {
   readonly merge_commit_sha?: string | null
   readonly squash_commit_sha?: string | null
   readonly description?: string | null
+  readonly created_at?: string
+  readonly closed_at?: string | null
+  readonly merged_at?: string | null
+  readonly labels?: readonly string[]
+}
+
+interface GitlabNote {
+  readonly id: number
+  readonly body?: string
 }
 
 /** GitLab.com and self-managed GitLab; groups may be nested. */
 export function gitlab(api: ForgeApi, { owner, name }: RepositoryAddress): Forge {
-  const requests = `/projects/${encodeURIComponent(`${owner}/${name}`)}/merge_requests`
+  const project = `/projects/${encodeURIComponent(`${owner}/${name}`)}`
+  const requests = `${project}/merge_requests`
+  const all = <T>(path: string) => api.getAll<T>(path, (items, response) => ({ items, next: nextLink(response) }))
   return {
     async list({ head, base }) {
       const path = query(requests, { state: 'all', source_branch: head, target_branch: base, per_page: 100 })
-      const found = await api.getAll<GitlabMergeRequest>(path, (items, response) => ({
-        items,
-        next: nextLink(response),
-      }))
+      const found = await all<GitlabMergeRequest>(path)
       return found.map(toPullRequest).filter((request) => request.head === head && request.base === base)
     },
     get: async (number) => toPullRequest(await api.get<GitlabMergeRequest>(`${requests}/${number}`)),
+    openPulls: async () =>
+      (await all<GitlabMergeRequest>(query(requests, { state: 'opened', per_page: 100 }))).map(toPullRequest),
     async create({ head, base, title, body, labels }) {
       const request = {
         source_branch: head,
@@ -38,7 +48,20 @@ export function gitlab(api: ForgeApi, { owner, name }: RepositoryAddress): Forge
       return toPullRequest(await api.send<GitlabMergeRequest>('POST', requests, request))
     },
     update: (number, { title, body }) => api.send('PUT', `${requests}/${number}`, { title, description: body }),
-    comment: (number, body) => api.send('POST', `${requests}/${number}/notes`, { body }),
+    comment: async (number, body) =>
+      String((await api.send<GitlabNote>('POST', `${requests}/${number}/notes`, { body })).id),
+    comments: async (number) =>
+      (await all<GitlabNote>(query(`${requests}/${number}/notes`, { per_page: 100 }))).map(({ id, body = '' }) => ({
+        id: String(id),
+        text: body,
+      })),
+    editComment: (number, id, body) => api.send('PUT', `${requests}/${number}/notes/${id}`, { body }),
+    async setStatus({ headSHA = '' }, { name: context, state, description, url }) {
+      const status = { name: context, state: state === 'failure' ? 'failed' : state, description, target_url: url }
+      // GitLab answers 400 to a status that is set already.
+      await api.attempt('POST', `${project}/statuses/${headSHA}`, status, [400])
+    },
+    removeLabel: (number, label) => api.send('PUT', `${requests}/${number}`, { remove_labels: label }),
     close: (number) => api.send('PUT', `${requests}/${number}`, { state_event: 'close' }),
     merge: (number, sha) => api.attempt('PUT', `${requests}/${number}/merge`, { sha }, [405, 406, 409, 422]),
   }
@@ -56,5 +79,8 @@ function toPullRequest(request: GitlabMergeRequest): PullRequest {
     headSHA: request.sha ?? undefined,
     mergeSHA: request.merge_commit_sha ?? request.squash_commit_sha ?? undefined,
     body: request.description ?? '',
+    createdAt: request.created_at,
+    closedAt: request.merged_at ?? request.closed_at ?? undefined,
+    labels: request.labels ?? [],
   }
 }

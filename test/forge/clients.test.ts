@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { forgeTypes } from '../../src/apis/pipeline.ts'
 import { RateLimiter } from '../../src/forges/rate-limiter.ts'
 import type { Forge } from '../../src/forges/forge.ts'
+import { upsertComment } from '../../src/forges/upsert-comment.ts'
 import { newResponseCache } from '../../src/forges/forge-api.ts'
 import { openForge } from '../../src/forges/open-forge.ts'
 import { repositoryAddress } from '../../src/forges/repository-address.ts'
@@ -64,6 +65,45 @@ describe.each(forgeTypes)('the client for %s', (type) => {
       title: 'Other',
       comments: ['bye'],
     })
+  })
+
+  it('writes one comment, edits it in place, and leaves one alone that a person deleted', async () => {
+    const client = open()
+    const { number } = await client.create({ head: await branch(), base: 'main', title: 'Try', body: '', labels: [] })
+    const mine = { marker: '[//]: # (mine)', text: 'awake' }
+    const id = await upsertComment(client, number, { ...mine, id: undefined })
+    expect(await upsertComment(client, number, { ...mine, text: 'asleep', id })).toBe(id)
+    // The id was lost: the comment is found by its marker.
+    expect(await upsertComment(client, number, { ...mine, text: 'gone', id: undefined })).toBe(id)
+    const pull = forge.pulls.all.find((each) => each.number === number)!
+    expect(pull.comments).toEqual(['gone\n\n[//]: # (mine)'])
+    pull.comments[0] = ''
+    expect(await upsertComment(client, number, { ...mine, id })).toBe('deleted')
+    expect(pull.comments).toEqual([''])
+  })
+
+  it('lists open pull requests, says when one was closed, and sets the status of its commit', async () => {
+    const client = open()
+    const head = await branch()
+    const { number, headSHA } = await client.create({
+      head,
+      base: 'main',
+      title: 'Try',
+      body: '',
+      labels: ['promotion'],
+    })
+    expect((await client.openPulls()).map((pull) => pull.number)).toContain(number)
+    await client.setStatus(
+      { number, headSHA },
+      { name: 'sojourn/a', state: 'success', description: 'awake', url: 'https://a.test' },
+    )
+    expect(forge.pulls.statuses.at(-1)).toMatchObject({ name: 'sojourn/a', description: 'awake' })
+    await client.removeLabel(number, 'promotion')
+    expect((await client.get(number)).labels).toEqual([])
+    await client.close(number)
+    expect((await client.openPulls()).map((pull) => pull.number)).not.toContain(number)
+    const { closedAt } = await client.get(number)
+    if (type !== 'bitbucket-cloud') expect(Date.parse(closedAt ?? '')).toBeGreaterThan(0)
   })
 
   it('merges only the commit it was told to', async () => {

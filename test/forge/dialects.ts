@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { Refused, type Pull, type PullRequests } from './pull-requests.ts'
+import { newestComment, Refused, type Pull, type PullRequests } from './pull-requests.ts'
 
 /** A request to the API, its path still without what the dialect begins with. */
 export interface ForgeCall {
@@ -52,6 +52,18 @@ function segments(path: string): string[] {
   return path.split('/').slice(1).map(decodeURIComponent)
 }
 
+/** A status, as the forges that take one at the commit's path get it. */
+function keepStatus(call: ForgeCall, sha = '', name: string): ForgeAnswer {
+  const { state, description } = call.body
+  call.pulls.statuses.push({ sha, name: text(call.body[name]), state: text(state), description: text(description) })
+  return { status: 201, body: { id: call.pulls.statuses.length } }
+}
+
+function editComment(call: ForgeCall, id: number): ForgeAnswer {
+  call.pulls.editComment(id, text(call.body['body']))
+  return { body: { id, body: call.body['body'] } }
+}
+
 const github: Dialect = {
   matches: /^\/api\/v3(?=\/)/,
   credential: (headers) => after('Bearer ')(headers) ?? after('token ')(headers),
@@ -63,8 +75,15 @@ const github: Dialect = {
   async answer(call) {
     const [, owner = '', repository = '', kind, id, tail] = segments(call.path)
     const number = Number(id)
+    if (kind === 'statuses') return keepStatus(call, id, 'context')
+    if (kind === 'issues' && id === 'comments') return editComment(call, Number(tail))
     if (kind === 'issues') {
       const pull = await call.pulls.get(repository, number)
+      if (call.method === 'DELETE') {
+        pull.labels.splice(pull.labels.indexOf(segments(call.path)[6] ?? ''), 1)
+        return { body: [] }
+      }
+      if (call.method === 'GET') return { body: call.pulls.commentsOf(pull) }
       if (tail === 'comments') pull.comments.push(text(call.body['body']))
       else if (tail === 'labels') pull.labels.push(...(call.body['labels'] as string[]))
       return {
@@ -72,7 +91,7 @@ const github: Dialect = {
         body:
           tail === 'labels'
             ? pull.labels.map((name) => ({ name }))
-            : { id: pull.comments.length, body: call.body['body'] },
+            : { id: newestComment(pull), body: call.body['body'] },
       }
     }
     if (kind !== 'pulls') throw notFound()
@@ -85,6 +104,7 @@ const github: Dialect = {
       body: pull.body,
       merged: pull.state === 'merged',
       merged_at: pull.state === 'merged' ? '2026-01-01T00:00:00Z' : null,
+      closed_at: pull.closedAt ?? null,
       // GitHub shows a trial merge here while it is open.
       merge_commit_sha: pull.mergeSHA ?? '0123456789abcdef0123456789abcdef01234567',
       labels: pull.labels.map((name) => ({ name })),
@@ -144,6 +164,7 @@ const gitlab: Dialect = {
   refusal: ({ message }) => ({ message: [message] }),
   async answer(call) {
     const [, project = '', kind, id, tail] = segments(call.path)
+    if (kind === 'statuses') return keepStatus(call, id, 'name')
     if (kind !== 'merge_requests') throw notFound()
     const repository = project.split('/').at(-1) ?? ''
     const show = (pull: Pull) => ({
@@ -158,6 +179,7 @@ const gitlab: Dialect = {
       sha: pull.headSHA,
       merge_commit_sha: pull.mergeSHA ?? null,
       squash_commit_sha: null,
+      closed_at: pull.closedAt ?? null,
       labels: pull.labels,
     })
     if (call.method === 'GET' && !id) {
@@ -184,10 +206,17 @@ const gitlab: Dialect = {
       return { status: 201, body: show(pull) }
     }
     const pull = await call.pulls.get(repository, Number(id))
+    if (call.method === 'GET' && tail === 'notes') return { body: call.pulls.commentsOf(pull) }
+    if (call.method === 'PUT' && tail === 'notes') {
+      call.pulls.editComment(Number(segments(call.path)[5]), text(call.body['body']))
+      return { body: {} }
+    }
     if (call.method === 'GET') return { body: show(pull) }
+    if (call.method === 'PUT' && call.body['remove_labels'])
+      pull.labels.splice(pull.labels.indexOf(text(call.body['remove_labels'])), 1)
     if (call.method === 'POST' && tail === 'notes') {
       pull.comments.push(text(call.body['body']))
-      return { status: 201, body: { id: pull.comments.length, body: call.body['body'] } }
+      return { status: 201, body: { id: newestComment(pull), body: call.body['body'] } }
     }
     if (call.method === 'PUT' && tail === 'merge') {
       await call.pulls.merge(pull, text(call.body['sha']) || undefined)
@@ -217,16 +246,24 @@ const gitea: Dialect = {
       title: pull.title,
       body: pull.body,
       merged: pull.state === 'merged',
+      closed_at: pull.closedAt ?? null,
       merge_commit_sha: pull.mergeSHA ?? null,
       labels: pull.labels.map((name) => ({ name })),
       head: { ref: pull.head, sha: pull.headSHA, label: pull.head },
       base: { ref: pull.base, label: pull.base },
     })
+    if (kind === 'statuses') return keepStatus(call, id, 'context')
+    if (kind === 'issues' && id === 'comments') return editComment(call, Number(tail))
     if (kind === 'labels') return { body: [{ id: 1, name: 'promotion' }] }
     if (kind === 'issues') {
       const pull = await call.pulls.get(repository, Number(id))
+      if (call.method === 'DELETE') {
+        pull.labels.splice(0)
+        return { status: 204, body: undefined }
+      }
+      if (call.method === 'GET') return { body: call.pulls.commentsOf(pull) }
       pull.comments.push(text(call.body['body']))
-      return { status: 201, body: { id: pull.comments.length, body: call.body['body'] } }
+      return { status: 201, body: { id: newestComment(pull), body: call.body['body'] } }
     }
     if (kind !== 'pulls') throw notFound()
     if (call.method === 'GET' && id && tail) {
@@ -277,6 +314,7 @@ const bitbucketServer: Dialect = {
   refusal: ({ message }) => ({ errors: [{ context: null, message, exceptionName: null }] }),
   async answer(call) {
     const [, project = '', , repository = '', kind, id, tail] = segments(call.path)
+    if (kind === 'commits') return keepStatus(call, id, 'key')
     if (kind !== 'pull-requests') throw notFound()
     const show = (pull: Pull) => ({
       id: pull.number,
@@ -286,6 +324,7 @@ const bitbucketServer: Dialect = {
       state: { open: 'OPEN', closed: 'DECLINED', merged: 'MERGED' }[pull.state],
       fromRef: { id: `refs/heads/${pull.head}`, displayId: pull.head, latestCommit: pull.headSHA },
       toRef: { id: `refs/heads/${pull.base}`, displayId: pull.base },
+      ...(pull.closedAt ? { closedDate: Date.parse(pull.closedAt) } : {}),
       links: {
         self: [{ href: `${call.origin}/projects/${project}/repos/${repository}/pull-requests/${pull.number}` }],
       },
@@ -321,10 +360,26 @@ const bitbucketServer: Dialect = {
       return { status: 201, body: show(pull) }
     }
     const pull = await call.pulls.get(repository, Number(id))
+    const commentId = Number(segments(call.path)[7])
+    if (tail === 'comments' && commentId) {
+      if (call.method === 'PUT') call.pulls.editComment(commentId, text(call.body['text']))
+      const found = call.pulls.commentsOf(pull).find(({ id: each }) => each === commentId)
+      if (!found) throw notFound()
+      return { body: { id: commentId, version: 0, text: found.body } }
+    }
+    if (tail === 'activities')
+      return {
+        body: {
+          values: call.pulls
+            .commentsOf(pull)
+            .map(({ id: each, body }) => ({ comment: { id: each, version: 0, text: body } })),
+          isLastPage: true,
+        },
+      }
     if (call.method === 'GET') return { body: show(pull) }
     if (tail === 'comments') {
       pull.comments.push(text(call.body['text']))
-      return { status: 201, body: { id: pull.comments.length, text: call.body['text'] } }
+      return { status: 201, body: { id: newestComment(pull), text: call.body['text'] } }
     }
     const version = Number(call.query.get('version') ?? call.body['version'])
     if (version !== pull.version) throw new Refused(409, 'the pull request has been updated since')
@@ -345,6 +400,7 @@ const bitbucketCloud: Dialect = {
   refusal: ({ message }) => ({ type: 'error', error: { message } }),
   async answer(call) {
     const [, owner = '', repository = '', kind, id, tail] = segments(call.path)
+    if (kind === 'commit') return keepStatus(call, id, 'name')
     if (kind !== 'pullrequests') throw notFound()
     const show = (pull: Pull) => ({
       type: 'pullrequest',
@@ -393,11 +449,20 @@ const bitbucketCloud: Dialect = {
       return { status: 201, body: show(pull) }
     }
     const pull = await call.pulls.get(repository, Number(id))
+    if (tail === 'comments' && call.method === 'GET') {
+      const values = call.pulls.commentsOf(pull).map(({ id: each, body }) => ({ id: each, content: { raw: body } }))
+      return { body: { values } }
+    }
+    if (tail === 'comments' && call.method === 'PUT') {
+      const { raw } = call.body['content'] as { raw: string }
+      call.pulls.editComment(Number(segments(call.path)[6]), raw)
+      return { body: {} }
+    }
     if (call.method === 'GET') return { body: show(pull) }
     if (tail === 'comments') {
       const raw = text((call.body['content'] as { raw?: string }).raw)
       pull.comments.push(raw)
-      return { status: 201, body: { id: pull.comments.length } }
+      return { status: 201, body: { id: newestComment(pull) } }
     }
     if (tail === 'decline') call.pulls.close(pull)
     else if (tail === 'merge') await call.pulls.merge(pull)
@@ -426,6 +491,8 @@ const azureDevops: Dialect = {
       sourceRefName: `refs/heads/${pull.head}`,
       targetRefName: `refs/heads/${pull.base}`,
       lastMergeSourceCommit: { commitId: pull.headSHA },
+      labels: pull.labels.map((name) => ({ name })),
+      ...(pull.closedAt ? { closedDate: pull.closedAt } : {}),
       ...(pull.mergeSHA ? { lastMergeCommit: { commitId: pull.mergeSHA } } : {}),
       repository: { id: repository, name: repository, project: { name: project } },
     })
@@ -457,11 +524,32 @@ const azureDevops: Dialect = {
       return { status: 201, body: show(pull) }
     }
     const pull = await call.pulls.get(repository, Number(id))
+    const [threadId, , commentId] = segments(call.path).slice(8)
+    if (tail === 'threads' && call.method === 'GET') {
+      const value = call.pulls
+        .commentsOf(pull)
+        .map(({ id: each, body }) => ({ id: each, comments: [{ id: 1, content: body }] }))
+      return { body: { value } }
+    }
+    if (tail === 'threads' && commentId) {
+      call.pulls.editComment(Number(threadId), text(call.body['content']))
+      return { body: {} }
+    }
+    if (tail === 'labels') {
+      pull.labels.splice(pull.labels.indexOf(threadId ?? ''), 1)
+      return { status: 204, body: undefined }
+    }
+    if (tail === 'statuses') {
+      const { name } = call.body['context'] as { name: string }
+      const { state, description } = call.body
+      call.pulls.statuses.push({ sha: pull.headSHA, name, state: text(state), description: text(description) })
+      return { body: {} }
+    }
     if (call.method === 'GET') return { body: show(pull) }
     if (tail === 'threads') {
       const comments = (call.body['comments'] as { content: string }[]).map(({ content }) => content)
       pull.comments.push(...comments)
-      return { status: 200, body: { id: 1 } }
+      return { status: 200, body: { id: newestComment(pull), comments: [{ id: 1 }] } }
     }
     const status = call.body['status']
     const commit = (call.body['lastMergeSourceCommit'] as { commitId?: string } | undefined)?.commitId

@@ -13,7 +13,22 @@ export interface Pull {
   mergeSHA: string | undefined
   version: number
   readonly labels: string[]
+  /** An empty one was deleted. */
   readonly comments: string[]
+  closedAt: string | undefined
+}
+
+/** A commit's status as the stand-in keeps it. */
+export interface Status {
+  readonly sha: string
+  readonly name: string
+  readonly state: string
+  readonly description: string
+}
+
+/** The id of the comment that was added last. */
+export function newestComment({ number, comments }: Pull): number {
+  return number * 1000 + comments.length
 }
 
 /** Why a forge refuses. */
@@ -28,6 +43,7 @@ export class Refused extends Error {
 /** All pull requests of all repositories, with the rules that forges share. */
 export class PullRequests {
   readonly all: Pull[] = []
+  readonly statuses: Status[] = []
   readonly #repositories: ReadonlyMap<string, Repository>
   /** Open a second one for the same branches, as some forges do. */
   allowDuplicates = false
@@ -75,6 +91,7 @@ export class PullRequests {
       version: 0,
       labels: request.labels ?? [],
       comments: [],
+      closedAt: undefined,
     }
     this.all.push(pull)
     return pull
@@ -98,7 +115,24 @@ export class PullRequests {
   close(pull: Pull): void {
     if (pull.state === 'merged') throw new Refused(409, 'already merged')
     pull.state = 'closed'
+    pull.closedAt = new Date().toISOString()
     pull.version++
+  }
+
+  reopen(pull: Pull): void {
+    pull.state = 'open'
+    pull.closedAt = undefined
+    pull.version++
+  }
+
+  editComment(id: number, body: string): void {
+    const pull = this.all.find(({ number }) => number === Math.floor(id / 1000))
+    if (!pull?.comments[(id % 1000) - 1]) throw new Refused(404, 'Not Found')
+    pull.comments[(id % 1000) - 1] = body
+  }
+
+  commentsOf({ number, comments }: Pull): { id: number; body: string }[] {
+    return comments.map((body, index) => ({ id: number * 1000 + index + 1, body })).filter(({ body }) => body !== '')
   }
 
   async merge(pull: Pull, sha?: string): Promise<string> {
@@ -108,6 +142,7 @@ export class PullRequests {
     const merged = await this.repository(pull.repository).merge(pull.head, pull.base, this.squash)
     if (!merged) throw new Refused(405, 'not mergeable')
     pull.state = 'merged'
+    pull.closedAt = new Date().toISOString()
     pull.mergeSHA = merged
     pull.version++
     return merged
