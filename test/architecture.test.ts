@@ -51,7 +51,7 @@ const layers: Record<string, readonly string[]> = {
   app: 'packaging kube cel apis parsing client runtime git forges notices departures tenancy helm systems apiserver workloads admission forecast queries'.split(
     ' ',
   ),
-  cli: ['app', 'queries', 'forecast', 'client', 'apis', 'kube'],
+  cli: ['packaging', 'app', 'queries', 'forecast', 'client', 'apis', 'kube'],
 }
 
 /** One import: the importing file and what it names, both relative to `src` unless the target is a module. */

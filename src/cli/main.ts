@@ -1,13 +1,15 @@
 import { enableCompileCache, registerHooks } from 'node:module'
+import { isSource } from '../packaging/package-files.ts'
 
 enableCompileCache()
 // Imports in this project name their file, so Node need not search: that would take a fifth of the start time.
-registerHooks({
-  resolve(specifier, context, next) {
-    if (!specifier.startsWith('.') || !specifier.endsWith('.ts')) return next(specifier, context)
-    return { url: new URL(specifier, context.parentURL).href, format: 'module-typescript', shortCircuit: true }
-  },
-})
+if (isSource)
+  registerHooks({
+    resolve(specifier, context, next) {
+      if (!specifier.startsWith('.') || !specifier.endsWith('.ts')) return next(specifier, context)
+      return { url: new URL(specifier, context.parentURL).href, format: 'module-typescript', shortCircuit: true }
+    },
+  })
 
 // Imported after the compile cache is on, so that it is compiled once per machine.
 const { main } = await import('./program.ts')

@@ -32,7 +32,8 @@ export function threadEntry(name: keyof typeof threads): URL {
   return pathToFileURL(join(packageRoot(), isSource ? threads[name] : `dist/${name}-thread.js`))
 }
 
-const isSource = import.meta.url.endsWith('.ts')
+/** Whether the program runs from the checkout, not from a bundle. */
+export const isSource = import.meta.url.endsWith('.ts')
 
 /** Files that stand elsewhere in the checkout than in the package. */
 const sourcePlaces: Readonly<Record<string, string>> = {

@@ -1,0 +1,78 @@
+// npm run build [-- --binary]: the npm package in build/package; with --binary also the executable for this platform in build/binary.
+import { execFileSync } from 'node:child_process'
+import { chmodSync, cpSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { buildBinary } from './binary.ts'
+import { bundle, entries, root } from './bundle.ts'
+import { licencesOf } from './licences.ts'
+
+const packageFolder = join(root, 'build/package')
+
+/** Any Node parses this, so that one which is too old says so. */
+const launcher = `#!/usr/bin/env node
+if (parseInt(process.versions.node, 10) < 26) {
+  console.error('sojourn: needs Node 26 or newer; this is ' + process.version + '.')
+  process.exitCode = 1
+} else {
+  import('./main.js')
+}
+`
+
+await buildPackage()
+if (process.argv.includes('--binary')) await buildBinary(packageFolder, join(root, 'build/binary'))
+
+async function buildPackage(): Promise<void> {
+  rmSync(packageFolder, { recursive: true, force: true })
+  const dist = join(packageFolder, 'dist')
+  const chunks = await bundle({ folder: dist, input: entries, isSingleFile: false })
+  writeFileSync(join(dist, 'cli.js'), launcher)
+  chmodSync(join(dist, 'cli.js'), 0o755)
+  cpSync(join(root, 'src/apiserver/schema/types/types.generated.json'), join(dist, 'types.generated.json'))
+  copyUi()
+  cpSync(join(root, 'deploy/crds'), join(packageFolder, 'crds'), { recursive: true })
+  for (const file of ['LICENSE', 'README.md']) cpSync(join(root, file), join(packageFolder, file))
+  const licences = licencesOf(chunks.flatMap((chunk) => chunk.moduleIds))
+  writeFileSync(join(packageFolder, 'THIRD-PARTY-LICENSES.txt'), licences)
+  writeFileSync(join(packageFolder, 'package.json'), `${JSON.stringify(manifest(), null, 2)}\n`)
+  const files = readdirSync(packageFolder, { recursive: true, encoding: 'utf8', withFileTypes: false })
+  const bytes = files.reduce((sum, file) => sum + sizeOf(join(packageFolder, file)), 0)
+  console.log(`build/package: ${files.length} files, ${(bytes / 1e6).toFixed(1)} MB`)
+}
+
+/** The package's own manifest: no dependencies, no scripts, nothing of the checkout's. */
+function manifest(): object {
+  const { name, version, description, keywords, homepage, repository, bugs } = JSON.parse(
+    readFileSync(join(root, 'package.json'), 'utf8'),
+  ) as Record<string, unknown>
+  return {
+    name,
+    version,
+    description,
+    keywords,
+    homepage,
+    repository,
+    bugs,
+    license: 'Apache-2.0 AND LGPL-3.0-or-later',
+    type: 'module',
+    engines: { node: '>=26' },
+    bin: { sojourn: 'dist/cli.js', 'kubectl-sojourn': 'dist/cli.js' },
+    exports: { './package.json': './package.json' },
+    files: ['dist', 'ui', 'crds', 'LICENSE', 'THIRD-PARTY-LICENSES.txt'],
+    commit: commit(),
+  }
+}
+
+function commit(): string {
+  return execFileSync('git', ['rev-parse', '--short=12', 'HEAD'], { cwd: root, encoding: 'utf8' }).trim()
+}
+
+function copyUi(): void {
+  mkdirSync(join(packageFolder, 'ui'), { recursive: true })
+  const isShipped = (file: string) => !/tsconfig\.json$|\.d\.ts$/.test(file)
+  cpSync(join(root, 'ui'), join(packageFolder, 'ui'), { recursive: true, filter: isShipped })
+}
+
+function sizeOf(path: string): number {
+  const stats = statSync(path)
+  return stats.isFile() ? stats.size : 0
+}
