@@ -40,18 +40,13 @@ const revisionAnnotation = 'demo.sojourn.dev/revision'
 
 const within = (name: string, metadata: ObjectMeta = {}) => ({ name, namespace: demoNamespace, ...metadata })
 
-// Quoted once for the command line of `node -e`: no shell is involved.
-const server = `require('node:http')
-  .createServer((request, response) => response.end('Hello from the shop, revision ' + process.env.REVISION + '\\n'))
-  .listen(process.env.PORT, '127.0.0.1')`
-
 /** The shop: a Deployment whose container is a local process, asleep at first. */
-export function shopDeployment(node: string, revision: string): KubeObject {
+export function shopDeployment(command: readonly string[], revision: string): KubeObject {
   const labels = { app: 'shop' }
   const container = {
     name: 'shop',
     image: `registry.example/shop:${revision}`,
-    command: [node, '-e', server],
+    command,
     env: [{ name: 'REVISION', value: revision }],
     ports: [{ containerPort: 8080 }],
     readinessProbe: { httpGet: { port: 8080, path: '/' }, periodSeconds: 1 },

@@ -16,6 +16,7 @@ import { readProxyAddress } from '../../src/app/embedded/endpoints.ts'
 import { startUp, type Up } from '../../src/app/embedded/up.ts'
 import { playDemo } from './play.ts'
 
+const program = join(import.meta.dirname, '../../src/cli/main.ts')
 const pace = { readingMs: 0, sleepsAfterSeconds: 1, deletesAfterSeconds: 2 }
 let data: string
 let up: Up
@@ -42,7 +43,14 @@ async function played(signal: AbortSignal, onLine: (text: string) => void = () =
     told.push(text)
     onLine(text)
   }
-  await playDemo({ client, proxy: (await readProxyAddress(client)) ?? '', node: process.execPath, tell, signal, pace })
+  await playDemo({
+    client,
+    proxy: (await readProxyAddress(client)) ?? '',
+    shop: [process.execPath, '--no-warnings', program, '__demo-shop'],
+    tell,
+    signal,
+    pace,
+  })
   return told
 }
 

@@ -31,8 +31,8 @@ export interface DemoPorts {
   readonly client: Client
   /** Where the activator listens. */
   readonly proxy: string
-  /** The Node executable that runs the shop. */
-  readonly node: string
+  /** The command that serves the shop on PORT. */
+  readonly shop: readonly string[]
   /** Prints what happens: a heading, or a line or command below it. */
   readonly tell: (kind: 'chapter' | 'line' | 'command', text: string) => void
   readonly signal: AbortSignal
@@ -74,13 +74,13 @@ export async function playDemo(options: DemoPorts): Promise<void> {
   }
 }
 
-async function create(preview: Preview, { tell, node, pace, pause, signal }: Scene): Promise<void> {
+async function create(preview: Preview, { tell, shop, pace, pause, signal }: Scene): Promise<void> {
   tell('chapter', 'A preview environment is created')
   await preview.begin()
   // The Cleaner first, so that an interrupted demo can always be deleted.
   await preview.apply(pullRequest('open'), previewCleaner)
   await preview.apply(
-    shopDeployment(node, oldRevision),
+    shopDeployment(shop, oldRevision),
     shopService(pace),
     ...unusedObjects,
     eventChannel(preview.owner),
@@ -93,7 +93,7 @@ async function create(preview: Preview, { tell, node, pace, pause, signal }: Sce
   await pause()
 }
 
-async function promote(preview: Preview, forge: DemoForge, { tell, node, pause, signal }: Scene): Promise<void> {
+async function promote(preview: Preview, forge: DemoForge, { tell, shop, pause, signal }: Scene): Promise<void> {
   tell('chapter', 'A revision is promoted into it')
   await preview.apply(forgeSecret(forge.credentials), stagingShop(newRevision), shopPipeline(forge.url))
   tell('line', `Staging runs ${newRevision}; the preview runs ${oldRevision}, as preview.yaml says in a git repository`)
@@ -103,7 +103,7 @@ async function promote(preview: Preview, forge: DemoForge, { tell, node, pause, 
   await preview.until('the pull request was merged', async () => forge.pulls[0]?.isMerged, signal)
   const { version } = parse(forge.repository.read('main', 'preview.yaml') ?? '') as { readonly version: string }
   tell('line', `merged: preview.yaml on main says version ${version}. It is rolled out.`)
-  await preview.apply(shopDeployment(node, version))
+  await preview.apply(shopDeployment(shop, version))
   await preview.until(
     'the run was complete',
     async () => (await preview.promotion())?.run?.phase === 'Complete',

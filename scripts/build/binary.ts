@@ -14,7 +14,10 @@ export async function buildBinary(packageFolder: string, folder: string): Promis
   for (const name of Object.keys(entries)) {
     const path = join(parts, `${name}.js`)
     // A thread of the executable is a data: URL, from which nothing can be required.
-    writeFileSync(path, readFileSync(path, 'utf8').replaceAll('createRequire(import.meta.url)', 'createRequire(process.execPath)'))
+    writeFileSync(
+      path,
+      readFileSync(path, 'utf8').replaceAll('createRequire(import.meta.url)', 'createRequire(process.execPath)'),
+    )
   }
   const node = join(folder, 'node')
   cpSync(process.execPath, node)

@@ -28,7 +28,8 @@ export function licencesOf(modules: Iterable<string>): string {
   const parts = [...folders].toSorted().map((folder) => {
     const manifest = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as Manifest
     const text = licenceText(folder)
-    const licence = manifest.license ?? (text.includes('MIT License') || /Permission is hereby granted/.test(text) ? 'MIT' : '')
+    const licence =
+      manifest.license ?? (text.includes('MIT License') || /Permission is hereby granted/.test(text) ? 'MIT' : '')
     if (!allowed.has(licence))
       throw new Error(`${manifest.name} ${manifest.version} has the licence "${licence}", which is not on the list`)
     const note = licence.startsWith('LGPL')
@@ -49,5 +50,7 @@ function licenceText(folder: string): string {
   if (file) return readFileSync(join(folder, file), 'utf8')
   // Some packages of the AWS SDK leave theirs out; they share the SDK's.
   const shared = join(folder, '../client-ec2/LICENSE')
-  return folder.includes('/@aws') && existsSync(shared) ? readFileSync(shared, 'utf8') : 'No licence file is in the package.'
+  return folder.includes('/@aws') && existsSync(shared)
+    ? readFileSync(shared, 'utf8')
+    : 'No licence file is in the package.'
 }

@@ -12,6 +12,7 @@ export async function main(argv: readonly string[], io: Io): Promise<number> {
   if (name === '--version' || name === 'version') return (await import('./version.ts')).printVersion(io)
   if (['help', '--help', '-h'].includes(name)) return help(rest[0], io)
   if (name === '__complete') return (await import('./complete.ts')).printCandidates(rest, io)
+  if (name === '__demo-shop') return (await import('./operate/demo.ts')).serveShop(io)
   const command = await commandNamed(name)
   if (!command) return unknownCommand(name, io)
   if (rest.includes('--help') || rest.includes('-h')) return help(name, io)

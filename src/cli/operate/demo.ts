@@ -1,3 +1,6 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import { isSea } from 'node:sea'
 import { readFlags, UsageError, type Command, type Io } from '../terminal/command.ts'
 import { connect } from '../terminal/connect.ts'
 
@@ -29,7 +32,7 @@ Examples:
     const { playDemo, DemoError } = await import('../../../examples/demo/play.ts')
     const { signal } = io
     try {
-      await playDemo({ client, proxy, node: process.execPath, tell: narrator(io), signal })
+      await playDemo({ client, proxy, shop: shopCommand(), tell: narrator(io), signal })
     } catch (error) {
       if (signal.aborted) return 130
       if (!(error instanceof DemoError)) throw error
@@ -37,6 +40,19 @@ Examples:
       return 1
     }
   },
+}
+
+/** The same program as this one. An executable has no Node to run a script with. */
+function shopCommand(): readonly string[] {
+  return [process.execPath, ...(isSea() ? [] : ['--no-warnings', process.argv[1] ?? '']), '__demo-shop']
+}
+
+/** Serves the demo's application until the process ends. */
+export async function serveShop({ env, signal }: Io): Promise<number> {
+  const server = createServer((_, response) => response.end(`Hello from the shop, revision ${env['REVISION']}\n`))
+  server.listen(Number(env['PORT']), '127.0.0.1')
+  await once(signal, 'abort')
+  return 0
 }
 
 /** Prints chapters with the elapsed time, and lines and commands indented below them. */
