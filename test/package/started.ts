@@ -1,6 +1,7 @@
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import type { IncomingMessage } from 'node:http'
 import { request } from 'node:https'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -54,7 +55,7 @@ export class Started {
     const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
     const sent = request(`${this.api}${path}`, { method, headers, rejectUnauthorized: false })
     sent.end(body === undefined ? undefined : JSON.stringify(body))
-    const [response] = (await once(sent, 'response')) as [import('node:http').IncomingMessage]
+    const [response] = (await once(sent, 'response')) as [IncomingMessage]
     let text = ''
     for await (const chunk of response.setEncoding('utf8')) text += chunk as string
     return { status: response.statusCode, text }
