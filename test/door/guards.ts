@@ -5,6 +5,7 @@ import { recordGuards } from './record-guards.ts'
 /** Where tests of the one door out and of the collector are. */
 export const testFolders = [
   'src/departures',
+  'src/systems/cleaner',
   'src/systems/collector',
   'src/apiserver/objects',
   'src/app',
@@ -17,6 +18,10 @@ export const testFolders = [
 
 /** No specification numbers what the door holds to: each guard names the test that misses it. */
 export const cases: readonly string[] = []
+
+const plans = inFile('src/systems/cleaner/delete-targets.ts', [
+  ['are rules once they select many', 'objects.length <= maxPlanned', 'objects.length > 0'],
+])
 
 const door = inFile('src/departures/door/door.ts', [
   // The object is read when it is to go, not when it was judged.
@@ -39,11 +44,8 @@ const door = inFile('src/departures/door/door.ts', [
       }`,
     '      return undefined',
   ],
-  [
-    'opens the breaker when too much is deleted',
-    "(await this.#bookings.run('', () => this.#book(request, object))) ?? this.#recordAndDelete(request, object)",
-    'this.#recordAndDelete(request, object)',
-  ],
+  ['opens the breaker when too much is deleted', 'if (over) return this.#noteHeld(request, over)', ''],
+  ['opens for announced deletions', 'overrun.isPace && booking.isAnnounced', 'booking.isAnnounced'],
   [
     'deletes no more than the budget allows, however many requests come at once',
     "this.#bookings.run('', () => this.#book(request, object))",
@@ -56,7 +58,7 @@ const door = inFile('src/departures/door/door.ts', [
   ],
   [
     'comes to the same end from every step, deleting once and never without a record',
-    'const record = await this.#writeRecord(request, object)',
+    'const record = await this.#writeRecord({ ...request, unbudgeted }, object)',
     'const record = { metadata: { name: "" } } as Departure',
   ],
   [
@@ -405,6 +407,7 @@ const others: readonly Guard[] = [
 /** Every guard of the door, and of what uses it for its own ends. */
 export const guards: readonly Guard[] = [
   ...door,
+  ...plans,
   ...protectionCache,
   ...judge,
   ...protection,

@@ -17,6 +17,7 @@ export const holds = {
   'outside-window': 'it is outside the hours in which deletions are allowed',
   'no-such-schedule': 'its WorkSchedule does not exist',
   'breaker-open': 'the circuit breaker is open: too many objects were deleted too quickly',
+  paced: 'more deletions are due than may happen in this time; it was announced and waits for its turn',
   'bond-holds': 'a Bond holds it until its dependents are gone',
   'takes-protected': 'deleting it would also delete a protected object',
   'protections-unknown': 'whether it is protected is not known',

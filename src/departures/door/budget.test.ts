@@ -22,20 +22,22 @@ describe('Budget', () => {
       [10 * minute, '/A', 5],
       [10 * minute, '/B', 5],
     ])
-    expect(await full.exceeded('/C', 10 * minute + 1, many)).toMatch('10 objects were deleted within a minute')
+    expect((await full.exceeded('/C', 10 * minute + 1, many))?.because).toMatch(
+      '10 objects were deleted within a minute',
+    )
     expect(await full.exceeded('/C', 12 * minute, many)).toBeUndefined()
   })
 
   it('stops at the most of a kind per hour', async () => {
     const full = budget({ maxPerHourOfKind: 10 }, [[minute, '/A', 10]])
-    expect(await full.exceeded('/A', 30 * minute, many)).toMatch('10 A were deleted within an hour')
+    expect((await full.exceeded('/A', 30 * minute, many))?.because).toMatch('10 A were deleted within an hour')
     expect(await full.exceeded('/B', 30 * minute, many)).toBeUndefined()
     expect(await full.exceeded('/A', 62 * minute, many)).toBeUndefined()
   })
 
   it('stops at a share of a kind, but lets a few go freely', async () => {
     const half = budget({ freeOfPercent: 5, maxPercentOfKind: 50 }, [[minute, '/A', 5]])
-    expect(await half.exceeded('/A', 2 * minute, () => Promise.resolve(5))).toMatch(
+    expect((await half.exceeded('/A', 2 * minute, () => Promise.resolve(5)))?.because).toMatch(
       '5 of 10 A were deleted within an hour; the limit is 50 %',
     )
     expect(await half.exceeded('/A', 2 * minute, () => Promise.resolve(20))).toBeUndefined()
@@ -65,7 +67,7 @@ describe('Budget', () => {
     await go(1, minute + 1000)
     expect(asked).toBe(3)
     there = 20
-    expect(await go(20, minute + 1000)).toMatch('32 of 42 A were deleted')
+    expect((await go(20, minute + 1000))?.because).toMatch('32 of 42 A were deleted')
     there = 1000
     expect(await go(1, minute + 1000)).toBeUndefined()
   })

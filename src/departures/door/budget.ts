@@ -49,34 +49,38 @@ export class Budget {
     return this.#seconds.size === 0
   }
 
-  /** Forgets deletions before this time: a user has closed the breaker since. */
-  forgive(before: number): void {
-    this.#since = Math.max(this.#since, before)
+  /** Forgets deletions up to the end of this second: a user has closed the breaker in it. */
+  forgive(closedAt: number): void {
+    this.#since = Math.max(this.#since, (Math.floor(closedAt / 1000) + 1) * 1000)
     this.#known.clear()
     for (const [record, at] of this.#counted) if (at < this.#since) this.#counted.delete(record)
     for (const second of this.#seconds.keys()) if ((second + 1) * 1000 <= this.#since) this.#seconds.delete(second)
   }
 
   /** Why one more deletion of this kind would be too many; undefined if it would not. `ofKind` counts the objects that exist; called only when needed. */
-  async exceeded(kind: string, now: number, ofKind: () => Promise<number>): Promise<string | undefined> {
+  async exceeded(
+    kind: string,
+    now: number,
+    ofKind: () => Promise<number>,
+  ): Promise<{ readonly because: string; readonly isPace: boolean } | undefined> {
     this.#dropBefore(now - hourMs)
     const { maxPerMinute, maxPerHourOfKind, maxPercentOfKind, freeOfPercent } = this.#limits
     const lastMinute = this.#leftSince(now - 60_000)
     if (lastMinute >= maxPerMinute)
-      return `${lastMinute} objects were deleted within a minute; the limit is ${maxPerMinute}`
+      return pace(`${lastMinute} objects were deleted within a minute; the limit is ${maxPerMinute}`)
     const lastHour = this.#leftOfKind(kind)
     const name = kind.slice(kind.indexOf('/') + 1)
     if (lastHour >= maxPerHourOfKind)
-      return `${lastHour} ${name} were deleted within an hour; the limit is ${maxPerHourOfKind}`
+      return pace(`${lastHour} ${name} were deleted within an hour; the limit is ${maxPerHourOfKind}`)
     if (lastHour < freeOfPercent) return undefined
     const isTooMany = (before: number) => ((lastHour + 1) / before) * 100 > maxPercentOfKind
     const known = this.#knownOf(kind, lastHour, now)
     if (known !== undefined && !isTooMany(known)) return undefined
     const before = (await ofKind()) + lastHour
     this.#known.set(kind, { before, lastHour, at: now })
-    return isTooMany(before)
-      ? `${lastHour} of ${before} ${name} were deleted within an hour; the limit is ${maxPercentOfKind} %`
-      : undefined
+    if (!isTooMany(before)) return undefined
+    const because = `${lastHour} of ${before} ${name} were deleted within an hour; the limit is ${maxPercentOfKind} %`
+    return { because, isPace: false }
   }
 
   /** The known number, unless it is older than a second or more than a hundredth was deleted since. */
@@ -110,3 +114,7 @@ export class Budget {
 }
 
 const hourMs = 3_600_000
+
+function pace(because: string) {
+  return { because, isPace: true }
+}

@@ -76,6 +76,7 @@ describe('the budget of a namespace', () => {
     for (let index = 0; index < 20; index++) budgets.count(`r${index}`, booking, 1000)
     expect(await budgets.exceeded(booking, 1000, ofKind)).toEqual({
       scope: 'team',
+      isPace: false,
       because: 'in namespace team, 20 of 30 ConfigMap were deleted within an hour; the limit is 50 %',
     })
     expect(await budgets.exceeded({ ...booking, scope: 'other' }, 1000, ofKind)).toBeUndefined()

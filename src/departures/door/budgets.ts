@@ -10,6 +10,8 @@ export interface Booking {
 /** Which budget is used up, and why. Without a scope it is the global one. */
 export interface Overrun {
   readonly because: string
+  /** Whether waiting helps: a limit by time, not by the share of a kind. */
+  readonly isPace: boolean
   readonly scope?: string
 }
 
@@ -58,11 +60,11 @@ export class Budgets {
     ofKind: (where: 'namespace' | 'cluster') => Promise<number>,
   ): Promise<Overrun | undefined> {
     this.#dropIdle(now)
-    const because = await this.#global.exceeded(kind, now, () => ofKind('cluster'))
-    if (because !== undefined) return { because }
+    const overrun = await this.#global.exceeded(kind, now, () => ofKind('cluster'))
+    if (overrun) return overrun
     if (scope === undefined) return undefined
     const inNamespace = await this.#namespaces.get(scope)?.exceeded(kind, now, () => ofKind('namespace'))
-    return inNamespace === undefined ? undefined : { because: `in namespace ${scope}, ${inNamespace}`, scope }
+    return inNamespace && { ...inNamespace, because: `in namespace ${scope}, ${inNamespace.because}`, scope }
   }
 
   #dropIdle(now: number): void {

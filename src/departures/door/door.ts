@@ -3,6 +3,7 @@ import { departure, type Departure } from '../../apis/departure.ts'
 import { sojournNamespace } from '../../apis/group.ts'
 import { workSchedule, type WorkSchedule } from '../../apis/work-schedule.ts'
 import type { Client } from '../../client/client.ts'
+import { BoundedMap } from '../../kube/basics/bounded-map.ts'
 import { configMaps } from '../../kube/core-types.ts'
 import { describeRef, refOf, type KubeObject, type ObjectRef } from '../../kube/object.ts'
 import { formatTime, parseTime } from '../../kube/time.ts'
@@ -20,7 +21,15 @@ import { Budgets, scopeOf, type Booking } from './budgets.ts'
 import { doorStateName, doorStateOf, openBreaker, writeDoorState, type DoorState } from './door-state.ts'
 import { judge } from './judge.ts'
 import { isCurrent, ProtectionCache } from './protection-cache.ts'
-import { departureRecord, recordName, recordNamespace, recordsOnly, type By } from '../records/record.ts'
+import {
+  budgetLabel,
+  departureRecord,
+  recordName,
+  recordNamespace,
+  recordsOnly,
+  type By,
+  type Unbudgeted,
+} from '../records/record.ts'
 import { RecordWriter } from '../records/record-writer.ts'
 import { subjectKind, type DeleteOptions, type Subject } from '../subjects/subject.ts'
 
@@ -42,6 +51,10 @@ export interface DepartRequest {
   readonly schedules?: readonly string[]
   /** The dry run of the system or policy. */
   readonly dryRun?: boolean
+  /** Whether a user named this object and when to delete it: then no budget counts it. */
+  readonly isPlanned?: boolean
+  /** Whether its owner was notified before: then it waits where the breaker would open because of the number of deletions. */
+  readonly isAnnounced?: boolean
 }
 
 export interface DoorPorts {
@@ -74,6 +87,8 @@ export class Door {
   readonly #budgets: Budgets
   /** Bookings run one at a time: two of them must not both take the last place of the budget. */
   readonly #bookings = new Serializer()
+  /** Uids that an open breaker held: once a user has closed it, they are deleted without opening it again. */
+  readonly #held = new BoundedMap<string, true>(100_000)
   readonly #protections: ProtectionCache
   readonly #writer: RecordWriter
   readonly #schedules: Informer<WorkSchedule>
@@ -206,13 +221,28 @@ export class Door {
     const verdict = await this.#verdict(request, object)
     if (verdict.result !== 'allowed') return verdict
     if (!object) return { result: 'gone' }
-    return (await this.#bookings.run('', () => this.#book(request, object))) ?? this.#recordAndDelete(request, object)
+    const unbudgeted = this.#whyUnbudgeted(request)
+    const over = unbudgeted ? undefined : await this.#bookings.run('', () => this.#book(request, object))
+    if (over) return this.#noteHeld(request, over)
+    return this.#recordAndDelete(request, object, unbudgeted)
   }
 
   async #verdict(request: DepartRequest, object: KubeObject | undefined): Promise<ReturnType<typeof judge>> {
-    const verdict = this.#judge(request, object)
+    const verdict = this.#noteHeld(request, this.#judge(request, object))
     if (verdict.result !== 'allowed') return verdict
     return (await this.#protectedContents(request.subject)) ?? verdict
+  }
+
+  #noteHeld<R extends ReturnType<typeof judge>>({ uid }: DepartRequest, result: R): R {
+    if ('because' in result && result.because === 'breaker-open') this.#held.set(uid, true)
+    return result
+  }
+
+  /** Why no budget counts a deletion, if none does. */
+  #whyUnbudgeted({ subject, by, uid, isPlanned }: DepartRequest): Unbudgeted | undefined {
+    if (isItself(subject, by)) return 'itself'
+    if (isPlanned) return 'planned'
+    return this.#held.delete(uid) ? 'released' : undefined
   }
 
   /** Holds a namespace or definition while something in it is protected: its deletion would delete that, too. */
@@ -252,10 +282,14 @@ export class Door {
   }
 
   /** Writes the record, deletes with preconditions, then updates the record and emits Events. */
-  async #recordAndDelete(request: DepartRequest, object: KubeObject): Promise<DepartResult> {
+  async #recordAndDelete(
+    request: DepartRequest,
+    object: KubeObject,
+    unbudgeted: Unbudgeted | undefined,
+  ): Promise<DepartResult> {
     const { subject, because, by, propagation = 'Background', gracePeriodSeconds } = request
     const { clock, log } = this.#ports
-    const record = await this.#writeRecord(request, object)
+    const record = await this.#writeRecord({ ...request, unbudgeted }, object)
     const { uid = '', resourceVersion = '' } = object.metadata
     const outcome = await subject.remove({
       uid,
@@ -280,11 +314,14 @@ export class Door {
     return { result: outcome }
   }
 
-  #writeRecord(request: DepartRequest, object: KubeObject): Promise<Departure> {
-    const { subject, because, by, propagation = 'Background', follows } = request
+  #writeRecord(
+    request: DepartRequest & { readonly unbudgeted: Unbudgeted | undefined },
+    object: KubeObject,
+  ): Promise<Departure> {
+    const { subject, because, by, propagation = 'Background', follows, unbudgeted } = request
     const { cluster } = subject
     const now = this.#ports.clock.now()
-    const record = departureRecord({ cluster, object, because, by, propagation, follows, now })
+    const record = departureRecord({ cluster, object, because, by, propagation, follows, unbudgeted, now })
     return this.#writer.writeBeforeDelete(record, subject.contents?.({ metadataOnly: false }))
   }
 
@@ -299,15 +336,19 @@ export class Door {
   }
 
   /** Takes one deletion off the budget, or opens the breaker when it is used up. */
-  async #book({ subject, by }: DepartRequest, object: KubeObject): Promise<DepartResult | undefined> {
+  async #book({ subject, isAnnounced }: DepartRequest, object: KubeObject): Promise<DepartResult | undefined> {
     const now = this.#ports.clock.now()
-    const booking = bookingOf(subject, by)
+    const booking = { ...bookingOf(subject), isAnnounced }
     const over = await this.#overBudget(subject, booking, now)
     if (!over) this.#budgets.count(recordName(subject.cluster, object), booking, now)
     return over
   }
 
-  async #overBudget(subject: Subject, booking: Booking, now: number): Promise<DepartResult | undefined> {
+  async #overBudget(
+    subject: Subject,
+    booking: Booking & { readonly isAnnounced: boolean | undefined },
+    now: number,
+  ): Promise<DepartResult | undefined> {
     // Records that were found before count first: their proof is the same promise.
     await this.#ports.provesRecords().catch(() => true)
     const overrun = await this.#budgets.exceeded(booking, now, (where) =>
@@ -315,6 +356,8 @@ export class Door {
     )
     if (!overrun) return undefined
     const { because, scope } = overrun
+    if (overrun.isPace && booking.isAnnounced)
+      return { result: 'held', because: 'paced', until: now + paceMs, detail: because }
     const { client, events, log } = this.#ports
     const switches = await writeDoorState(client, openBreaker(overrun, now))
     if (scope === undefined) this.#breaker.set({}, 1)
@@ -339,7 +382,7 @@ export class Door {
         message: `deleted: ${because} (${by.system})`,
         ...(by.object ? { related: by.object } : {}),
       })
-    if (by.object && !(subject.cluster === '' && isSame(by.object, subject.ref)))
+    if (by.object && !isItself(subject, by))
       events.record(by.object, {
         type: 'Normal',
         reason: 'Departed',
@@ -357,9 +400,10 @@ export class Door {
     const isOurs =
       metadata.namespace === recordNamespace(cluster, object) && metadata.name === recordName(cluster, object)
     if (spec.by.system === 'user' || !isOurs) return
+    if (metadata.labels?.[budgetLabel] !== undefined) return
     // What is not known to be forged counts.
     if (!(await this.#ports.provesRecords().catch(() => true))) return
-    this.#budgets.count(metadata.name, bookingOf({ cluster, ref }, spec.by), parseTime(spec.recordedAt) ?? 0)
+    this.#budgets.count(metadata.name, bookingOf({ cluster, ref }), parseTime(spec.recordedAt) ?? 0)
   }
 
   #readSwitches(): void {
@@ -375,11 +419,16 @@ export class Door {
   }
 }
 
-/** A Cleaner that deletes itself has done its work, so it uses nothing of its namespace's budget. */
-function bookingOf(subject: Pick<Subject, 'cluster' | 'ref'>, by: Departure['spec']['by']): Booking {
-  const { cluster, ref } = subject
-  const isItself = cluster === '' && by.object !== undefined && isSame(by.object, ref)
-  return { kind: subjectKind(subject), scope: isItself ? undefined : scopeOf(cluster, ref.namespace) }
+/** How long an announced deletion waits before it asks for a place again. */
+const paceMs = 60_000
+
+function bookingOf(subject: Pick<Subject, 'cluster' | 'ref'>): Booking {
+  return { kind: subjectKind(subject), scope: scopeOf(subject.cluster, subject.ref.namespace) }
+}
+
+/** Whether an object deletes itself: a Cleaner that has done its work. */
+function isItself({ cluster, ref }: Pick<Subject, 'cluster' | 'ref'>, { object }: By): boolean {
+  return cluster === '' && object !== undefined && isSame(object, ref)
 }
 
 function isSame(left: ObjectRef, right: ObjectRef): boolean {

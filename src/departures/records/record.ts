@@ -11,6 +11,12 @@ export const pageLabel = 'sojourn.dev/page'
 /** On the record of an object that was deleted because something it needed was: the uid of that object. */
 export const followsLabel = 'sojourn.dev/follows'
 
+/** On the record of a deletion that no budget counts: why not. */
+export const budgetLabel = 'sojourn.dev/budget'
+
+/** `itself`: a Cleaner that has done its work. `planned`: a user named the object and its time. `released`: a user closed the breaker that held it. */
+export type Unbudgeted = 'itself' | 'planned' | 'released'
+
 /** Who decided the deletion. */
 export interface By {
   readonly system: DepartureSpec['by']['system']
@@ -26,6 +32,7 @@ export interface RecordFacts {
   readonly propagation?: 'Background' | 'Foreground' | 'Orphan'
   /** The uid of the object it needed, which is deleted after it. */
   readonly follows?: string | undefined
+  readonly unbudgeted?: Unbudgeted | undefined
   readonly now: number
 }
 
@@ -70,6 +77,7 @@ export function departureRecord({
   by,
   propagation,
   follows,
+  unbudgeted,
   now,
 }: RecordFacts): UnwrittenRecord {
   const { apiVersion, kind, metadata } = object
@@ -84,6 +92,7 @@ export function departureRecord({
         'sojourn.dev/system': by.system,
         'sojourn.dev/kind': kind.slice(0, 63),
         ...(follows ? { [followsLabel]: follows } : {}),
+        ...(unbudgeted ? { [budgetLabel]: unbudgeted } : {}),
       },
     },
     spec: {

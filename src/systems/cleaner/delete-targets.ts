@@ -52,7 +52,7 @@ export async function deleteTargets(
   const actor = actorOf(ports, self)
   for (const object of objects) {
     try {
-      const next = await deleteTarget(ports, { self, actor }, object)
+      const next = await deleteTarget(ports, { self, actor, isPlanned: isPlan(objects) }, object)
       if (next) pending = { ...pending, ...next, held: [...(pending?.held ?? []), ...next.held] }
     } catch (error) {
       failures.push(error)
@@ -108,11 +108,20 @@ export async function refusalOfAll(
   return first
 }
 
+/**
+ * Whether a Cleaner is a plan for these objects rather than a rule that selects many: its user knows them and has set their time. Beyond that, a selector may
+ * have matched more than its author meant, so the breaker counts.
+ */
+function isPlan(objects: readonly unknown[]): boolean {
+  return objects.length <= maxPlanned
+}
+
+const maxPlanned = 20
 const maxAsked = 100
 
 async function deleteTarget(
   ports: CleanerPorts,
-  { self, actor }: { readonly self: StoredObject; readonly actor: Actor },
+  { self, actor, isPlanned }: { readonly self: StoredObject; readonly actor: Actor; readonly isPlanned: boolean },
   target: RecordedObject,
 ): Promise<Pending | undefined> {
   const { client, door, clock } = ports
@@ -134,6 +143,7 @@ async function deleteTarget(
     uid,
     because: 'target',
     by: { system: 'cleaner', object: refOf(self) },
+    isPlanned,
     ...(propagation ? { propagation } : {}),
   })
   if (answer.result === 'stale' && isSame) return { retry: wakeAt(clock.now() + 100), held: [] }

@@ -227,6 +227,7 @@ async function depart(
   const result = await ports.door.depart({
     subject,
     uid: resource.uid,
+    isAnnounced: markOf(candidate).announcedAt !== undefined,
     ...(resource.resourceVersion === undefined ? {} : { resourceVersion: resource.resourceVersion }),
     because: candidate.status?.summaries?.map(({ description }) => description).join('; ') || 'violates',
     by: {
