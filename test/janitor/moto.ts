@@ -22,9 +22,10 @@ export interface Moto extends AsyncDisposable {
   reset(): Promise<void>
 }
 
-/** Why there can be no moto here; undefined when there can. Installs it (a minute) where Python is. */
-export async function whyNoMoto(): Promise<string | undefined> {
+/** Why there can be no moto here; undefined when there can. Installs it (a minute) where Python is, unless told not to. */
+export async function whyNoMoto({ mayInstall = true } = {}): Promise<string | undefined> {
   if (existsSync(server)) return undefined
+  if (!mayInstall) return `moto ${version} is not installed; "npm run test:janitor" installs it`
   try {
     await withLock(`${directory}.lock`, async () => {
       if (existsSync(server)) return

@@ -6,6 +6,7 @@ export default defineConfig({
   root: resolve(import.meta.dirname, '../..'),
   test: {
     include: ['test/janitor/**/*.test.ts'],
+    env: { LANE: 'janitor' },
     fileParallelism: false,
     testTimeout: 120_000,
     hookTimeout: 300_000,

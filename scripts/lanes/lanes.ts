@@ -1,0 +1,27 @@
+/** A part of the tests with a script of its own. */
+export interface Lane {
+  readonly script: string
+  /** What it needs beyond Node and npm. */
+  readonly needs?: string
+  /** Part of what a change must pass; others are run before a release. */
+  readonly isInCi: boolean
+  readonly env?: Readonly<Record<string, string>>
+}
+
+/** All lanes, quick and telling ones first. */
+export const lanes: readonly Lane[] = [
+  { script: 'test', isInCi: true },
+  { script: 'test:package', isInCi: true },
+  { script: 'test:processes', isInCi: true },
+  { script: 'test:dashboard', needs: 'Chromium', isInCi: true },
+  { script: 'test:clients', needs: 'Go', isInCi: true },
+  { script: 'test:kubernetes', needs: 'Go', isInCi: true },
+  { script: 'test:tenants', needs: 'Go', isInCi: true },
+  { script: 'test:dayTwo', needs: 'Go', isInCi: true },
+  { script: 'test:promoter', needs: 'git, OpenSSH, GnuPG', isInCi: true, env: { PROMOTER_HISTORIES: '10' } },
+  { script: 'test:janitor', needs: 'Python, Chromium', isInCi: true, env: { SOJOURN_KILLS: '15' } },
+  { script: 'test:docs', needs: 'Go', isInCi: false },
+  { script: 'test:access', needs: 'Go', isInCi: false },
+  { script: 'test:image', needs: 'root, buildah', isInCi: false },
+  { script: 'test:gitea', needs: 'Go, a C compiler', isInCi: false },
+]
