@@ -10,6 +10,7 @@ import { forecast } from './show/forecast.ts'
 import { importCommand } from './operate/import.ts'
 import { install } from './operate/install.ts'
 import { optIn, optOut } from './act/opt-out.ts'
+import { sleep, wake } from './act/power.ts'
 import { restore } from './act/restore.ts'
 import { run } from './operate/run.ts'
 import { status } from './show/status.ts'
@@ -27,6 +28,8 @@ export const commands: readonly Command[] = [
   cascade,
   departures,
   restore,
+  wake,
+  sleep,
   drain,
   approve,
   optOut,

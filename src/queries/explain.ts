@@ -12,6 +12,7 @@ import { explainBond, explainBonds } from './explain-bonds.ts'
 import { explainCleaner, explainCleaners } from './explain-cleaners.ts'
 import { explainPipeline } from './explain-pipeline.ts'
 import { explainPolicies, explainPolicy } from './explain-policies.ts'
+import { explainSleep } from './explain-sleep.ts'
 import { protectionsOf } from './protections.ts'
 import { Reader } from './reader.ts'
 import { readManagedItems, type ManagedItem } from './managed-items.ts'
@@ -43,6 +44,7 @@ export async function explainObject(client: Client, explained: Explained, now: n
   const managed = [
     ...items.flatMap((item) => itemSentences(item, type.kind, now)),
     ...kindSentences(explained),
+    ...(await explainSleep(reader, object, now)),
     ...(await explainCleaners(reader, explained, now)),
     ...(await explainPolicies(reader, explained, { items, optOuts, now })),
     ...explainBonds(object, bonds),

@@ -1,5 +1,6 @@
 import type { Client } from '../../client/client.ts'
 import { endpointSlices, horizontalPodAutoscalers, secrets, services } from '../../kube/core-types.ts'
+import { refOf } from '../../kube/object.ts'
 import type { Informer } from '../../runtime/cache/informer.ts'
 import type { Informers } from '../../runtime/cache/informers.ts'
 import type { EventRecorder } from '../../runtime/observability/event-recorder.ts'
@@ -9,6 +10,7 @@ import { sleep, type Clock } from '../../runtime/time/clock.ts'
 import { Actions } from './cluster/act.ts'
 import { probeActivity } from './cluster/activity.ts'
 import { DomainStore } from './cluster/domain-store.ts'
+import { SleepRules } from './cluster/sleep-rules.ts'
 import { autoscalerTarget, sliceService, type Caches } from './cluster/observe.ts'
 import { TakeoverActions } from './cluster/takeover-actions.ts'
 import { WorkloadCaches } from './cluster/workload-caches.ts'
@@ -23,6 +25,7 @@ import { settingDefaults, type SettingDefaults } from './model/service-settings.
 import type { EndpointSlice } from './model/endpoints.ts'
 import { ServiceRegistry, type OnDemandService } from './model/service-registry.ts'
 import type { DataPlane } from './proxy/planes/data-plane.ts'
+import { Governance } from './reconcile/governance.ts'
 import { ServiceReconciler } from './reconcile/service-reconciler.ts'
 import { WorkQueues } from './reconcile/work-queues.ts'
 import { WorkloadReconciler } from './reconcile/workload-reconciler.ts'
@@ -76,7 +79,9 @@ interface Shared {
   readonly actions: Actions
   readonly queues: WorkQueues
   readonly now: () => number
-  readonly rules: DomainRules
+  readonly domainRules: DomainRules
+  readonly sleepRules: SleepRules
+  readonly governance: Governance
   readonly claims: HostClaims
 }
 
@@ -135,34 +140,44 @@ function share(
 ): Shared {
   const { client, informers, clock } = ports
   const plane = ports.openPlane(calls.onWake)
-  const rules = new DomainRules({ requireGrant: options.requireDomainGrant ?? false })
+  const domainRules = new DomainRules({ requireGrant: options.requireDomainGrant ?? false })
   const queues = new WorkQueues({ ...ports, ...calls })
+  const workloads = new WorkloadCaches(
+    {
+      client,
+      informers,
+      onOpen: (informer) => queues.workloads.watch(informer),
+      onScale: (key) => queues.workloads.enqueue(key),
+    },
+    options.namespace,
+  )
+  const onChange = (namespace: string | undefined) =>
+    queues.enqueueWorkloads(workloads.inNamespace(namespace).map(refOf))
+  const sleepRules = new SleepRules({ client, informers, namespace: options.namespace, onChange })
+  const registry = new ServiceRegistry()
+  const usage = new UsageTracker(() => plane.counters)
+  const actions = new Actions(client)
+  const now = () => clock.now()
   return {
     ports,
     options,
     plane,
     caches: openCaches(ports, options),
-    workloads: new WorkloadCaches(
-      {
-        client,
-        informers,
-        onOpen: (informer) => queues.workloads.watch(informer),
-        onScale: (key) => queues.workloads.enqueue(key),
-      },
-      options.namespace,
-    ),
-    registry: new ServiceRegistry(),
-    usage: new UsageTracker(() => plane.counters),
+    workloads,
+    registry,
+    usage,
     wakeAttempts: new WakeAttempts(),
-    actions: new Actions(client),
+    actions,
     queues,
-    now: () => clock.now(),
-    rules,
-    claims: new HostClaims(rules),
+    now,
+    domainRules,
+    sleepRules,
+    governance: new Governance({ ...ports, rules: sleepRules, workloads, registry, usage, actions, now }),
+    claims: new HostClaims(domainRules),
   }
 }
 
-function openDomains({ ports, options, caches, registry, queues, rules, claims }: Shared): DomainStore {
+function openDomains({ ports, options, caches, registry, queues, domainRules: rules, claims }: Shared): DomainStore {
   const { dryRun = false, scanMs, domainReleaseMs: releaseAfterMs = 600_000 } = options
   return new DomainStore({
     ...ports,
@@ -241,6 +256,7 @@ function workloadReconciler(
   return new WorkloadReconciler({
     ...ports,
     ...shared,
+    rules: shared.sleepRules,
     publisher,
     pause: (ms) => sleep(ports.clock, ms),
     dryRun: options.dryRun ?? false,

@@ -15,6 +15,7 @@ import { History, type HistoryStep } from './views/history.ts'
 const defaultScanMs = 1000
 const storeSoonMs = 200
 const storeEveryMs = 60_000
+const servedEveryMs = 600_000
 
 /** An on-demand Service as this replica knows it, for status tables and the dashboard. */
 export interface ActivatorRow {
@@ -42,6 +43,7 @@ export class Activator implements PeerService {
   readonly #address: string | undefined
   #cancelScan: () => void = () => {}
   #cancelStore: () => void = () => {}
+  #cancelServed: () => void = () => {}
   #isStoreDue = false
 
   constructor(ports: ActivatorPorts, options: ActivatorOptions = {}) {
@@ -72,6 +74,7 @@ export class Activator implements PeerService {
     const { clock } = this.#ports
     const { workloads, queues, tls, domains } = this.#parts
     workloads.openUsual()
+    this.#openServed()
     const stopWatching = this.#triggers.watch()
     tls?.secrets.subscribe(() => this.#refreshCertificates())
     void tls?.secrets.whenSynced().then(() => this.#refreshCertificates())
@@ -81,6 +84,7 @@ export class Activator implements PeerService {
     await queues.start(signal)
     this.#cancelScan()
     this.#cancelStore()
+    this.#cancelServed()
     stopWatching()
     this.#drains.close()
     if (!this.#dryRun) await this.#scan.flush(clock.now())
@@ -172,6 +176,15 @@ export class Activator implements PeerService {
     })
   }
 
+  /** Kinds that can sleep may be installed at any time. */
+  #openServed(): void {
+    const { workloads } = this.#parts
+    this.#cancelServed = this.#ports.clock.after(servedEveryMs, () => this.#openServed())
+    void workloads
+      .openServed()
+      .catch((error: unknown) => this.#ports.log.error('could not find out which kinds can sleep', { error }))
+  }
+
   #scanUsage(): void {
     const { clock } = this.#ports
     this.#cancelScan = clock.after(this.#scanMs, () => this.#scanUsage())
@@ -184,6 +197,7 @@ export class Activator implements PeerService {
     const { workloads, tls, caches, listeners, domains } = this.#parts
     domains?.close()
     workloads.close()
+    this.#parts.sleepRules.close()
     tls?.secrets.close()
     for (const cache of [caches.services, caches.slices, caches.autoscalers]) cache.close()
     this.#metrics.close()

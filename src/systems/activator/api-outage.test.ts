@@ -142,8 +142,9 @@ describe('when the API misbehaves', () => {
     await using it = await startReplica(api.transport, { clock })
     await cluster.addApp('web')
     await eventually(() => it.activator.ready && it.activator.rows().length === 1)
-    api.break(({ path }) => {
-      if (!path.endsWith('/scale')) return undefined
+    api.break(({ path, method, body }) => {
+      const isScaling = method === 'PATCH' && path.endsWith('/web') && JSON.stringify(body).includes('replicas')
+      if (!isScaling) return undefined
       attempts++
       return new StatusError('Forbidden', 'quota')
     })

@@ -23,8 +23,14 @@ export const activatorRules: readonly PolicyRule[] = [
   },
   { apiGroups: ['discovery.k8s.io'], resources: ['endpointslices'], verbs: follow },
   { apiGroups: ['autoscaling'], resources: ['horizontalpodautoscalers'], verbs: follow },
-  // Domains that are reserved for a Namespace.
+  // Domains that are reserved for a Namespace, and its sleep rule.
   { apiGroups: [''], resources: ['namespaces'], verbs: follow },
+  { apiGroups: ['sojourn.dev'], resources: ['workschedules', 'environments', 'environmentclasses'], verbs: follow },
+  // What sleeps by schedule beside the kinds above. Others that have a scale need a role of the administrator's.
+  { apiGroups: ['batch'], resources: ['cronjobs'], verbs: [...follow, 'patch'] },
+  { apiGroups: ['argoproj.io'], resources: ['rollouts'], verbs: [...follow, 'patch'] },
+  { apiGroups: ['keda.sh'], resources: ['scaledobjects'], verbs: [...follow, 'patch'] },
+  { apiGroups: ['postgresql.cnpg.io'], resources: ['clusters'], verbs: [...follow, 'patch'] },
 ]
 
 /** The ConfigMaps in Sojourn's namespace that hold who has claimed which domain. */

@@ -71,7 +71,7 @@ describe('waking', () => {
 
 describe('putting to sleep', () => {
   const sleep = (resourceVersion: string) =>
-    actions.sleep(target, { replicas: 0, former: 2, lastUsedAt: 0, resourceVersion })
+    actions.sleep(target, { replicas: 0, former: 2, lastUsedAt: 0, resourceVersion, now: 0 })
 
   it('notes how many there were in the same write', async () => {
     await sleep(await deploy(2))

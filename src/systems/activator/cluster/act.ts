@@ -7,12 +7,18 @@ import { ignoring, isStatusError } from '../../../kube/status-error.ts'
 import { formatTime } from '../../../kube/time.ts'
 import type { Condition } from '../../../kube/conditions.ts'
 import { annotation, onDemandLabel } from '../model/annotations.ts'
+import { powerKindOf } from '../model/power-kinds.ts'
 import { companionName } from '../model/host-claims.ts'
 import type { ServicePort } from '../model/endpoints.ts'
 import { persistedLastUsed } from './observe.ts'
 import type { Scale } from '../model/scales.ts'
 
 const attempts = 5
+
+/** Owns the replicas of what is awake: tools that ignore what `sojourn` owns do so only while a workload sleeps. */
+const awakeManager = 'sojourn-awake'
+
+const notSlept = { [annotation.asleepSince]: null }
 
 /** A workload and where it is served. */
 export interface ScaleTarget {
@@ -24,6 +30,18 @@ export interface ScaleTarget {
 export interface LastUse {
   readonly at: number
   readonly seen: StoredObject
+}
+
+/** What is noted of a workload in the write that scales it. */
+interface NotedMetadata {
+  readonly resourceVersion: string
+  readonly labels?: Readonly<Record<string, string | null>>
+  readonly annotations: Readonly<Record<string, string | null>>
+}
+
+interface ManagedFields {
+  readonly manager?: string
+  readonly fieldsV1?: unknown
 }
 
 /** Everything the activator writes. Each write carries the version it rests on. */
@@ -52,14 +70,18 @@ export class Actions {
     let resourceVersion = seenVersion
     for (let attempt = 0; ; attempt++) {
       try {
-        const scale = await this.#scale({ type, ref }, replicas, resourceVersion)
-        return scale.metadata.resourceVersion
+        return await this.#setReplicas(
+          { type, ref },
+          replicas,
+          { resourceVersion, annotations: notSlept },
+          awakeManager,
+        )
       } catch (error) {
         if (!isStatusError(error, 'Conflict') || attempt === attempts) throw error
       }
-      const scale = await this.#client.get<Scale>(type, placeOf(ref), { subresource: 'scale' })
-      if ((scale.spec?.replicas ?? 0) >= replicas || ((scale.spec?.replicas ?? 0) > 0 && replicas > 0)) return undefined
-      resourceVersion = scale.metadata.resourceVersion
+      const now = await this.#replicasNow({ type, ref })
+      if (now.replicas > 0 && replicas > 0) return undefined
+      resourceVersion = now.resourceVersion
     }
   }
 
@@ -69,25 +91,64 @@ export class Actions {
     sleep: {
       readonly replicas: number
       readonly former: number
-      readonly lastUsedAt: number
+      /** Undefined where no Service leads to it. */
+      readonly lastUsedAt: number | undefined
       readonly resourceVersion: string
+      readonly now: number
     },
   ): Promise<string> {
-    const metadata = {
-      resourceVersion: sleep.resourceVersion,
-      annotations: {
-        [annotation.formerReplicas]: String(sleep.former),
-        [annotation.lastUsed]: formatTime(sleep.lastUsedAt),
-      },
+    const annotations = {
+      [annotation.formerReplicas]: String(sleep.former),
+      [annotation.asleepSince]: formatTime(sleep.now),
+      ...(sleep.lastUsedAt === undefined ? {} : { [annotation.lastUsed]: formatTime(sleep.lastUsedAt) }),
     }
-    if (type.group === 'apps') {
-      const body = { metadata, spec: { replicas: sleep.replicas } }
-      const written = await this.#client.patch(type, placeOf(ref), { type: 'merge', body })
-      return written.metadata.resourceVersion
+    const { resourceVersion } = sleep
+    return this.#setReplicas({ type, ref }, sleep.replicas, { resourceVersion, annotations }, undefined)
+  }
+
+  /** Notes that another writer has scaled it up, and once more who if the activator gives way to that writer. */
+  async noteRise({ type, ref }: ScaleTarget, contended: string | undefined): Promise<string> {
+    const annotations = { ...notSlept, ...(contended === undefined ? {} : { [annotation.contended]: contended }) }
+    return (await this.#client.patch(type, placeOf(ref), { type: 'merge', body: { metadata: { annotations } } }))
+      .metadata.resourceVersion
+  }
+
+  /** The field manager that set the replicas of a workload, if the API server says. Caches leave that out. */
+  async scaledBy(target: ScaleTarget): Promise<string | undefined> {
+    const { managedFields = [] } = (await this.#readAgain(target))?.metadata ?? {}
+    return (managedFields as readonly ManagedFields[]).findLast(({ fieldsV1 }) =>
+      JSON.stringify(fieldsV1 ?? {}).includes('"f:replicas"'),
+    )?.manager
+  }
+
+  /** One write where the object itself says how many; otherwise its scale is written after what is noted of a sleep. */
+  async #setReplicas(
+    { type, ref }: ScaleTarget,
+    replicas: number,
+    metadata: NotedMetadata,
+    fieldManager: string | undefined,
+  ): Promise<string> {
+    const manager = fieldManager === undefined ? {} : { fieldManager }
+    const write = async (body: object) =>
+      (await this.#client.patch(type, placeOf(ref), { type: 'merge', body }, manager)).metadata.resourceVersion
+    const kind = powerKindOf(type)
+    if (kind) {
+      const { annotations, ...fields } = kind.patch(replicas)
+      return write({ metadata: { ...metadata, annotations: { ...metadata.annotations, ...annotations } }, ...fields })
     }
-    const noted = await this.#client.patch(type, placeOf(ref), { type: 'merge', body: { metadata } })
-    const scale = await this.#scale({ type, ref }, sleep.replicas, noted.metadata.resourceVersion)
-    return scale.metadata.resourceVersion
+    // What is noted must be there before it sleeps, and until it is awake.
+    const resourceVersion = replicas === 0 ? await write({ metadata }) : metadata.resourceVersion
+    const scale = await this.#scale({ type, ref }, replicas, resourceVersion)
+    const { resourceVersion: _, ...noted } = metadata
+    return replicas === 0 ? scale.metadata.resourceVersion : write({ metadata: noted })
+  }
+
+  async #replicasNow({ type, ref }: ScaleTarget): Promise<{ replicas: number; resourceVersion: string }> {
+    const kind = type.group === 'apps' ? undefined : powerKindOf(type)
+    const object = kind && (await this.#readAgain({ type, ref }))
+    if (kind && object) return { replicas: kind.replicas(object), resourceVersion: object.metadata.resourceVersion }
+    const { spec, metadata } = await this.#client.get<Scale>(type, placeOf(ref), { subresource: 'scale' })
+    return { replicas: spec?.replicas ?? 0, resourceVersion: metadata.resourceVersion }
   }
 
   /**
@@ -124,16 +185,15 @@ export class Actions {
 
   /** Puts replicas back, where some are named, and takes off everything we noted. Throws Conflict when it has changed. */
   async giveUp({ type, ref }: ScaleTarget, replicas: number | undefined, seenVersion: string): Promise<void> {
-    const isPlain = type.group === 'apps' || replicas === undefined
-    // Scaled first: cut off after that, its notes still tell that it was ours.
-    const scale = isPlain ? undefined : await this.#scale({ type, ref }, replicas, seenVersion)
-    const metadata = {
-      resourceVersion: scale?.metadata.resourceVersion ?? seenVersion,
-      labels: { [onDemandLabel.key]: null },
-      annotations: { [annotation.formerReplicas]: null, [annotation.lastUsed]: null },
+    const annotations = {
+      ...notSlept,
+      [annotation.formerReplicas]: null,
+      [annotation.lastUsed]: null,
+      [annotation.contended]: null,
     }
-    const body = { metadata, ...(isPlain && replicas !== undefined ? { spec: { replicas } } : {}) }
-    await this.#client.patch(type, placeOf(ref), { type: 'merge', body })
+    const metadata = { resourceVersion: seenVersion, labels: { [onDemandLabel.key]: null }, annotations }
+    if (replicas !== undefined) await this.#setReplicas({ type, ref }, replicas, metadata, awakeManager)
+    else await this.#client.patch(type, placeOf(ref), { type: 'merge', body: { metadata } })
   }
 
   /** Says in a Service's status how it stands. */

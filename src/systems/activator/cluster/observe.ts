@@ -5,6 +5,8 @@ import { annotation } from '../model/annotations.ts'
 import type { Rule, Workload } from '../decision/decide.ts'
 import { backendsOf, type Backends, type EndpointSlice, type ServicePort } from '../model/endpoints.ts'
 import { backendId, type OnDemandService } from '../model/service-registry.ts'
+import { losesDataAsleep } from '../model/power-kinds.ts'
+import { asleepSince } from '../model/sleep-annotations.ts'
 import { isOurSlice } from '../decision/takeover.ts'
 
 /** The caches that are read by index. */
@@ -40,6 +42,12 @@ export function observeWorkload(object: StoredObject, replicas: number, autoscal
     autoscalerMin: autoscaler && ((autoscaler.spec as { readonly minReplicas?: number }).minReplicas ?? 1),
     resourceVersion,
     deleting: deletionTimestamp !== undefined,
+    isSlept: asleepSince(object) !== undefined,
+    neverSleeps: losesDataAsleep(object)
+      ? 'claims-deleted'
+      : annotation.contended in (object.metadata.annotations ?? {})
+        ? 'contended'
+        : undefined,
   }
 }
 

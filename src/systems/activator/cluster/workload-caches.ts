@@ -1,9 +1,10 @@
-import { deployments, replicaSets, statefulSets } from '../../../kube/core-types.ts'
+import { cronJobs, deployments, replicaSets, statefulSets } from '../../../kube/core-types.ts'
 import type { Client } from '../../../client/client.ts'
 import { kindKey, type Key } from '../../../kube/key.ts'
 import { parseApiVersion, type ObjectRef, type ResourceType, type StoredObject } from '../../../kube/object.ts'
 import type { Informer } from '../../../runtime/cache/informer.ts'
 import type { Informers } from '../../../runtime/cache/informers.ts'
+import { canSleep } from '../model/power-kinds.ts'
 import { Scales } from '../model/scales.ts'
 
 export interface WorkloadCachesPorts {
@@ -15,7 +16,7 @@ export interface WorkloadCachesPorts {
   readonly onScale: (workload: Key) => void
 }
 
-/** The caches of every kind of workload that Services name: Deployments and StatefulSets always, others once needed. */
+/** The caches of every kind of workload that can sleep: Deployments, StatefulSets and CronJobs always, others where served. */
 export class WorkloadCaches {
   readonly #ports: WorkloadCachesPorts
   readonly #namespace: string | undefined
@@ -32,8 +33,31 @@ export class WorkloadCaches {
   }
 
   openUsual(): void {
-    this.#open(deployments)
-    this.#open(statefulSets)
+    for (const type of [deployments, statefulSets, cronJobs]) this.#open(type)
+  }
+
+  /** Opens a cache for every other kind that can sleep and may be read. Which kinds are served may change at any time. */
+  async openServed(): Promise<void> {
+    const { client } = this.#ports
+    client.discovery.forget()
+    for (const type of await client.discovery.all()) {
+      const key = kindKey(type)
+      if (this.#byKind.has(key) || !canSleep(type, type.subresources)) continue
+      // A cache that may not be read would be tried for ever.
+      if (
+        await client.list(type, { limit: 1 }).then(
+          () => true,
+          () => false,
+        )
+      ) {
+        if (!this.#byKind.has(key)) this.#open(type)
+      }
+    }
+  }
+
+  /** Every workload of a namespace that a rule of the namespace can put to sleep. */
+  inNamespace(namespace: string | undefined): StoredObject[] {
+    return [...this.#byKind.values()].flatMap((informer) => informer.list(namespace))
   }
 
   /** The object; `unknown` while it cannot be told whether there is one. */
@@ -68,11 +92,15 @@ export class WorkloadCaches {
   }
 
   get synced(): boolean {
-    return [...this.#byKind.values()].every(({ synced }) => synced)
+    return this.#usual.every((informer) => informer.synced)
   }
 
   async whenSynced(): Promise<void> {
-    await Promise.all([...this.#byKind.values()].map((informer) => informer.whenSynced()))
+    await Promise.all(this.#usual.map((informer) => informer.whenSynced()))
+  }
+
+  get #usual(): readonly Informer[] {
+    return [deployments, statefulSets].flatMap((type) => this.#byKind.get(kindKey(type)) ?? [])
   }
 
   close(): void {

@@ -13,15 +13,18 @@ interface Given {
   readonly rules?: readonly Partial<Rule>[]
   readonly usage?: Partial<Observed['usage']>
   readonly wake?: Partial<Observed['wake']>
+  readonly power?: Observed['power']
 }
 
-function observed({ workload = {}, rule = {}, rules = [rule], usage, wake }: Given): Observed {
+function observed({ workload = {}, rule = {}, rules = [rule], usage, wake, power }: Given): Observed {
   const base: Workload = {
     replicas: 1,
     formerReplicas: undefined,
     autoscalerMin: undefined,
     resourceVersion: '7',
     deleting: false,
+    isSlept: false,
+    neverSleeps: undefined,
   }
   const noRule: Rule = {
     ttlMs: 5 * minute,
@@ -37,6 +40,7 @@ function observed({ workload = {}, rule = {}, rules = [rule], usage, wake }: Giv
     rules: rules.map((each) => ({ ...noRule, ...each })),
     usage: { inFlight: 0, waiting: 0, lastUsedAt: now - 10 * minute, ...usage },
     wake: { failures: 0, retryAt: 0, because: 'backoff', ...wake },
+    power,
   }
 }
 

@@ -1,3 +1,4 @@
+import type { PowerBecause, PowerDecision } from '../../../apis/environment-sleep.ts'
 import { windowState } from '../../../apis/work-window.ts'
 import type { ScalingSettings } from '../model/service-settings.ts'
 
@@ -10,6 +11,10 @@ export interface Workload {
   readonly autoscalerMin: number | undefined
   readonly resourceVersion: string
   readonly deleting: boolean
+  /** The activator put it to sleep, and no other writer has scaled it since. */
+  readonly isSlept: boolean
+  /** Why it is never put to sleep, whatever the rules say. */
+  readonly neverSleeps: 'claims-deleted' | 'contended' | undefined
 }
 
 /** What one Service in front of a workload asks for. */
@@ -40,6 +45,8 @@ export interface Observed {
   readonly rules: readonly Rule[]
   readonly usage: Usage
   readonly wake: WakeBackoff
+  /** What the sleep rule of the workload wants; undefined without one, `unknown` while rules cannot be read. */
+  readonly power: PowerDecision | 'unknown' | undefined
 }
 
 /** Why a decision was made: one vocabulary for Events, metrics, logs and explanations. */
@@ -57,12 +64,15 @@ export type Because =
   | 'absent'
   | 'being-deleted'
   | 'no-route'
+  | 'claims-deleted'
+  | 'contended'
+  | PowerBecause
 
 export type Decision =
   | { readonly do: 'wake'; readonly because: Because; readonly replicas: number; readonly resourceVersion: string }
   | {
       readonly do: 'sleep'
-      readonly because: 'idle'
+      readonly because: Because
       readonly replicas: number
       readonly former: number
       readonly resourceVersion: string
@@ -75,18 +85,43 @@ export type Decision =
   | { readonly do: 'stay'; readonly because: Because; readonly until: number | undefined }
 
 /** Decides whether to wake a workload, put it to sleep or leave it, and until when that holds if nothing changes. */
-export function decide({ workload, rules, usage, wake }: Observed, now: number): Decision {
+export function decide(observed: Observed, now: number): Decision {
+  const { workload, rules, usage, power } = observed
   if (workload === 'unknown') return stay('unknown')
   if (workload === 'absent')
     return usage.waiting > 0 ? { do: 'refuse', because: 'target-gone', until: undefined } : stay('absent')
   if (workload.deleting) return stay('being-deleted')
+  if (power === 'unknown' && usage.waiting === 0) return stay('unknown')
+  const ruled = typeof power === 'object' ? byPower(observed, workload, power, now) : undefined
+  if (ruled) return ruled
   if (rules.length === 0) return stay('no-route')
+  return onDemand(observed, workload, now)
+}
+
+/** What the sleep rule decides; undefined where it leaves that to the Services in front of the workload. */
+function byPower(observed: Observed, workload: Workload, power: PowerDecision, now: number): Decision | undefined {
+  const { rules, usage, wake } = observed
+  const { wants, because, until } = power
+  const least = leastOf(rules)
+  if (because === 'being-deleted') return stay(because)
+  if (wants === 'Awake' && workload.replicas <= least && workload.isSlept)
+    return decideWake(workload, { rules, least, because, wake, waiting: usage.waiting }, now)
+  const isKept = wants === 'Awake' && (because === 'awake-hours' || because === 'by-hand')
+  if (isKept && workload.replicas > 0) return stay(because, until)
+  if (wants === 'Asleep' && workload.replicas > least && usage.waiting === 0)
+    return decideSleep(workload, because, least)
+  return rules.length === 0 ? stay(workload.replicas === 0 ? 'asleep' : because, until) : undefined
+}
+
+/** What the Services in front of a workload decide by their requests. */
+function onDemand({ rules, usage, wake, power }: Observed, workload: Workload, now: number): Decision {
   const hours = hoursOf(rules, now)
-  const least = Math.max(...rules.map(({ minReplicas }) => minReplicas))
+  const least = leastOf(rules)
   const wanted = wantedBecause(usage.waiting, hours.open, least)
   if (wanted && workload.replicas < (wanted === 'minimum' ? least : 1))
     return decideWake(workload, { rules, least, because: wanted, wake, waiting: usage.waiting }, now)
-  if (workload.replicas === 0) return stay('asleep', hours.changesAt)
+  const changesAt = earliest(hours.changesAt, typeof power === 'object' ? power.until : undefined)
+  if (workload.replicas === 0) return stay('asleep', changesAt)
   const idleAt = usage.lastUsedAt + Math.max(...rules.map(({ ttlMs }) => ttlMs))
   const isUsed = usage.inFlight > 0 || usage.waiting > 0 || now < idleAt
   if (workload.replicas <= least) {
@@ -96,20 +131,28 @@ export function decide({ workload, rules, usage, wake }: Observed, now: number):
     const woken =
       isAsleep && because && decideWake(workload, { rules, least, because, wake, waiting: usage.waiting }, now)
     const isMore = woken && woken.do === 'wake' && woken.replicas > workload.replicas
-    return isMore ? woken : stay('minimum', hours.changesAt)
+    return isMore ? woken : stay('minimum', changesAt)
   }
   if (usage.inFlight > 0 || usage.waiting > 0) return stay('in-use')
   if (rules.some(({ maySleep }) => !maySleep)) return stay('kept-awake')
   if (rules.some(({ isBypassed }) => isBypassed)) return stay('bypassed')
   if (hours.open) return stay('office-hours', hours.changesAt)
-  if (now < idleAt) return stay('recently-used', idleAt)
-  return {
-    do: 'sleep',
-    because: 'idle',
-    replicas: least,
-    former: workload.replicas,
-    resourceVersion: workload.resourceVersion,
-  }
+  if (now < idleAt) return stay('recently-used', earliest(idleAt, changesAt))
+  return decideSleep(workload, 'idle', least)
+}
+
+function decideSleep(workload: Workload, because: Because, least: number): Decision {
+  if (workload.neverSleeps) return stay(workload.neverSleeps)
+  const { replicas: former, resourceVersion } = workload
+  return { do: 'sleep', because, replicas: least, former, resourceVersion }
+}
+
+function leastOf(rules: readonly Rule[]): number {
+  return Math.max(0, ...rules.map(({ minReplicas }) => minReplicas))
+}
+
+function earliest(one: number | undefined, other: number | undefined): number | undefined {
+  return one === undefined || other === undefined ? (one ?? other) : Math.min(one, other)
 }
 
 interface WakeNeed {

@@ -1,6 +1,7 @@
 import type { Client } from '../../../client/client.ts'
 import { keyOf, keyToString, type Key } from '../../../kube/key.ts'
 import { refOf, type ResourceType, type StoredObject, placeOf } from '../../../kube/object.ts'
+import { powerKindOf } from './power-kinds.ts'
 
 /** An object's scale, whatever its own shape. */
 export interface Scale extends StoredObject {
@@ -14,8 +15,8 @@ interface Known {
 }
 
 /**
- * How many replicas objects ask for. Kinds of the apps group have `spec.replicas`; of other kinds the
- * scale subresource is read, once for each generation.
+ * How many replicas objects ask for. Where the object itself does not say, its scale
+ * subresource is read, once for each generation.
  */
 export class Scales {
   readonly #client: Client
@@ -30,7 +31,8 @@ export class Scales {
 
   /** Undefined while it has to be read; `onRead` tells when that has been done. */
   of(type: ResourceType, object: StoredObject): number | undefined {
-    if (type.group === 'apps') return replicasOf(object)
+    const kind = powerKindOf(type)
+    if (kind) return kind.replicas(object)
     const known = this.#known.get(idOf(object))
     if (known && isOf(known, object)) return known.replicas
     void this.#read(type, object)
@@ -59,11 +61,6 @@ export class Scales {
     }
     this.#onRead(keyOf(refOf(object)))
   }
-}
-
-/** How many replicas an object of the apps group asks for; the API's default is one. */
-export function replicasOf({ spec }: StoredObject): number {
-  return (spec as { readonly replicas?: number } | undefined)?.replicas ?? 1
 }
 
 function isOf({ uid, generation }: Known, { metadata }: StoredObject): boolean {

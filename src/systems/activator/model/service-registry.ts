@@ -39,6 +39,7 @@ export class ServiceRegistry {
   readonly #byWorkload = new Map<string, Set<string>>()
   readonly #byBackend = new Map<string, Set<string>>()
   readonly #byFallback = new Map<string, Set<string>>()
+  readonly #byNamespace = new Map<string, Set<string>>()
 
   /** Takes a Service in place of its former self; answers the workloads that either is about. */
   set(service: OnDemandService): readonly ObjectRef[] {
@@ -46,6 +47,7 @@ export class ServiceRegistry {
     this.#services.set(service.id, service)
     for (const workload of service.settings.workloads) add(this.#byWorkload, workloadId(workload), service.id)
     add(this.#byBackend, backendId(service), service.id)
+    add(this.#byNamespace, service.namespace, service.id)
     if (service.settings.fallback !== undefined) add(this.#byFallback, fallbackId(service), service.id)
     return [...former, ...service.settings.workloads]
   }
@@ -56,6 +58,7 @@ export class ServiceRegistry {
     this.#services.delete(id)
     for (const workload of former.settings.workloads) drop(this.#byWorkload, workloadId(workload), id)
     drop(this.#byBackend, backendId(former), id)
+    drop(this.#byNamespace, former.namespace, id)
     drop(this.#byFallback, fallbackId(former), id)
     return former.settings.workloads
   }
@@ -67,6 +70,10 @@ export class ServiceRegistry {
   /** The Services that lead to a workload, or have it woken with theirs. */
   ofWorkload(id: string): OnDemandService[] {
     return [...(this.#byWorkload.get(id) ?? [])].flatMap((each) => this.#services.get(each) ?? [])
+  }
+
+  ofNamespace(namespace: string): OnDemandService[] {
+    return [...(this.#byNamespace.get(namespace) ?? [])].flatMap((each) => this.#services.get(each) ?? [])
   }
 
   /** The Services whose requests go to the pods of this one. */

@@ -1,5 +1,5 @@
 import { keyOf, type Key } from '../../../kube/key.ts'
-import { placeOf, type StoredObject } from '../../../kube/object.ts'
+import { placeOf, refOf, type StoredObject } from '../../../kube/object.ts'
 import { sliceService, type Caches } from '../cluster/observe.ts'
 import { podsServiceBase } from '../decision/takeover.ts'
 import type { UsageTracker } from '../decision/usage.ts'
@@ -9,6 +9,7 @@ import { companionBase } from '../model/host-claims.ts'
 import { serviceOfRoute, type ServiceRegistry } from '../model/service-registry.ts'
 import type { Peers } from '../replicas/peers.ts'
 import type { TakeoverReconciler } from '../takeover/takeover-reconciler.ts'
+import type { Governance } from './governance.ts'
 import { serviceKey, type WorkQueues } from './work-queues.ts'
 
 export interface TriggersParts {
@@ -19,6 +20,7 @@ export interface TriggersParts {
   readonly takeover: TakeoverReconciler
   readonly queues: WorkQueues
   readonly peers: Peers
+  readonly governance: Governance
   readonly now: () => number
 }
 
@@ -41,8 +43,10 @@ export class Triggers {
 
   /** A request is waiting for the pods of the Service that this route leads to. */
   requestWaiting(route: string): void {
-    const service = this.#parts.registry.get(serviceOfRoute(route))
-    if (service) this.#parts.queues.enqueueWorkloads(service.settings.workloads)
+    const { registry, queues, governance } = this.#parts
+    const service = registry.get(serviceOfRoute(route))
+    if (!service) return
+    queues.enqueueWorkloads([...service.settings.workloads, ...governance.requested(service.namespace).map(refOf)])
   }
 
   #slicesChanged(slice: EndpointSlice): void {

@@ -65,7 +65,9 @@ async function attempt({
     told.push('written')
     return Promise.resolve(leaves)
   }
-  const result = await sleep.attempt([web], 0, write).catch((error: unknown) => error)
+  const result = await sleep
+    .attempt([web], { lastUsedAt: 0, minIdleMs: 300_000 }, write)
+    .catch((error: unknown) => error)
   return { told, result, lastUsedAt: usage.of([web.id], now).lastUsedAt }
 }
 

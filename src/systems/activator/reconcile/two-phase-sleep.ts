@@ -10,6 +10,12 @@ export interface TwoPhaseSleepParts {
   readonly now: () => number
 }
 
+/** What was known of the use when the sleep was decided, and how long other replicas must have been idle. */
+export interface Idleness {
+  readonly lastUsedAt: number
+  readonly minIdleMs: number
+}
+
 /**
  * Sleep without loss. First every thread of every replica holds new requests back, closes idle connections and reports its
  * load; the scale is written only if all are idle. Requests that arrive meanwhile are held, and wake it again or go on.
@@ -27,14 +33,14 @@ export class TwoPhaseSleep {
    */
   async attempt(
     routes: readonly OnDemandService[],
-    lastUsedAt: number,
+    idle: Idleness,
     write: () => Promise<'asleep' | 'reduced'>,
   ): Promise<boolean> {
     const { publisher, peers } = this.#parts
     let written: 'asleep' | 'reduced' | undefined
     for (const { id } of routes) publisher.hold(id)
     try {
-      if (!(await this.#allIdle(routes, lastUsedAt))) return false
+      if (!(await this.#allIdle(routes, idle))) return false
       written = await write()
       return true
     } finally {
@@ -45,23 +51,22 @@ export class TwoPhaseSleep {
     }
   }
 
-  async #allIdle(routes: readonly OnDemandService[], lastUsedAt: number): Promise<boolean> {
+  async #allIdle(routes: readonly OnDemandService[], { lastUsedAt, minIdleMs }: Idleness): Promise<boolean> {
     const { publisher, usage, now } = this.#parts
     const ids = routes.map(({ id }) => id)
     const loads = await Promise.all(ids.map((id) => publisher.drain(id)))
     if (loads.some(({ busy, waiting }) => busy > 0 || waiting > 0)) return false
     const { inFlight, waiting, lastUsedAt: usedAt } = usage.of(ids, now())
     if (inFlight > 0 || waiting > 0 || usedAt !== lastUsedAt) return false
-    const ttlMs = Math.max(...routes.map(({ settings }) => settings.scaling.ttlMs))
-    for (const id of ids) if (!(await this.#peersIdle(id, ttlMs))) return false
+    for (const id of ids) if (!(await this.#peersIdle(id, minIdleMs))) return false
     return usage.of(ids, now()).waiting === 0
   }
 
   /** A replica that cannot be asked is not idle: the question rejects, and nothing sleeps. */
-  async #peersIdle(id: string, ttlMs: number): Promise<boolean> {
+  async #peersIdle(id: string, minIdleMs: number): Promise<boolean> {
     const { peers, usage, now } = this.#parts
     for (const { busy, waiting, idleMs } of await peers.drain(id)) {
-      if (busy === 0 && waiting === 0 && idleMs >= ttlMs) continue
+      if (busy === 0 && waiting === 0 && idleMs >= minIdleMs) continue
       usage.note(id, now() - idleMs, now())
       return false
     }

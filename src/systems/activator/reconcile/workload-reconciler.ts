@@ -1,4 +1,5 @@
 import { keyToString, refFromKey, type Key } from '../../../kube/key.ts'
+import type { Condition } from '../../../kube/conditions.ts'
 import type { ObjectRef, StoredObject } from '../../../kube/object.ts'
 import { isStatusError } from '../../../kube/status-error.ts'
 import { formatDuration } from '../../../kube/time.ts'
@@ -8,14 +9,17 @@ import type { Logger } from '../../../runtime/observability/log.ts'
 import { settled, wakeAt, type Outcome } from '../../../runtime/controller/outcome.ts'
 import type { Actions, ScaleTarget } from '../cluster/act.ts'
 import type { Activity } from '../cluster/activity.ts'
+import type { SleepRules } from '../cluster/sleep-rules.ts'
 import { annotation, onDemandLabel } from '../model/annotations.ts'
 import { decide, type Decision, type Workload } from '../decision/decide.ts'
-import { observeWorkload, persistedLastUsed, ruleOf, type Caches } from '../cluster/observe.ts'
+import { notedReplicas, observeWorkload, persistedLastUsed, ruleOf, type Caches } from '../cluster/observe.ts'
 import type { Peers } from '../replicas/peers.ts'
 import type { DataPlane } from '../proxy/planes/data-plane.ts'
 import type { Publisher } from '../feed/publisher.ts'
 import { workloadId, type OnDemandService, type ServiceRegistry } from '../model/service-registry.ts'
-import { afterWaking } from '../model/service-conditions.ts'
+import { afterWaking, whileContended, type WakeFailure } from '../model/service-conditions.ts'
+import { asleepSince } from '../model/sleep-annotations.ts'
+import type { Governance, Governed } from './governance.ts'
 import { TwoPhaseSleep } from './two-phase-sleep.ts'
 import type { UsageTracker } from '../decision/usage.ts'
 import type { WakeAttempts } from '../decision/wake-attempts.ts'
@@ -29,6 +33,8 @@ export interface WorkloadReconcilerParts {
   readonly wakeAttempts: WakeAttempts
   readonly publisher: Publisher
   readonly plane: DataPlane
+  readonly governance: Governance
+  readonly rules: SleepRules
   readonly peers: Peers
   readonly actions: Actions
   readonly events: Pick<EventRecorder, 'record'>
@@ -78,7 +84,7 @@ export class WorkloadReconciler {
   }
 
   async reconcile(key: Key): Promise<Outcome> {
-    const { registry, workloads, now } = this.#parts
+    const { registry, workloads, governance, now } = this.#parts
     const id = keyToString(key)
     const routes = registry.ofWorkload(id)
     const ref = refOfWorkload(routes, id) ?? refFromKey(key, workloads.of(key)?.type.version ?? 'v1')
@@ -86,18 +92,22 @@ export class WorkloadReconciler {
     const informer = workloads.of(key)
     this.#notePresence(id, object, routes)
     if (!informer) return routes.length > 0 ? wakeAt(now() + recheckMs) : settled
-    if (routes.length === 0) return this.#leave(id, { type: informer.type, ref })
+    const governed: Governed =
+      typeof object === 'string'
+        ? { power: undefined, users: routes }
+        : governance.of(object, routes, this.#parts.isBypassed)
+    if (routes.length === 0 && governed.power === undefined) return this.#leave(id, { type: informer.type, ref })
     const replicas = typeof object === 'string' ? undefined : workloads.replicas(object)
     if (typeof object !== 'string' && replicas !== undefined) this.#mergePersistedUse(id, { object, replicas }, routes)
     const workload = this.#observe(object, replicas)
     this.#checkWakeTimeout(id, workload, routes)
-    const decision = this.#decide(id, workload, routes)
+    const decision = this.#decide(id, workload, { ...governed, routes })
     for (const route of routes) this.#parts.publisher.publish(route.id)
     if (typeof object === 'string' || replicas === undefined)
       return decision.do === 'stay' && decision.because === 'unknown' ? wakeAt(now() + recheckMs) : settled
-    const subject = { key, id, object, target: { type: informer.type, ref }, routes, informer }
+    const subject = { key, id, object, target: { type: informer.type, ref }, routes, governed, informer }
     // A waiting request must not wait for a label to be written.
-    const isChanged = decision.do !== 'wake' && (await this.#updateMarks(subject))
+    const isChanged = decision.do !== 'wake' && (await this.#updateMarks(subject, replicas))
     // Only what was judged may sleep, and that has just changed.
     if (isChanged && decision.do === 'sleep') return wakeAt(now())
     return this.#carryOut(subject, decision)
@@ -118,7 +128,11 @@ export class WorkloadReconciler {
     return replicas === undefined ? 'unknown' : observeWorkload(object, replicas, this.#parts.caches.autoscalers)
   }
 
-  #decide(id: string, workload: Workload | 'unknown' | 'absent', routes: readonly OnDemandService[]): Decision {
+  #decide(
+    id: string,
+    workload: Workload | 'unknown' | 'absent',
+    { power, routes }: Governed & { readonly routes: readonly OnDemandService[] },
+  ): Decision {
     const { usage, wakeAttempts, now, onDecision, isBypassed } = this.#parts
     const at = now()
     const ids = routes.map((route) => route.id)
@@ -128,6 +142,7 @@ export class WorkloadReconciler {
         rules: routes.map((route) => ruleOf(route, isBypassed(route))),
         usage: usage.of(ids, at),
         wake: wakeAttempts.of(id),
+        power,
       },
       at,
     )
@@ -136,12 +151,16 @@ export class WorkloadReconciler {
   }
 
   async #carryOut(subject: Subject, decision: Decision): Promise<Outcome> {
-    const { now } = this.#parts
+    const { governance, now } = this.#parts
     switch (decision.do) {
-      case 'wake':
-        return this.#wake(subject, decision)
-      case 'sleep':
-        return this.#sleep(subject, decision)
+      case 'wake': {
+        const turnAt = governance.turnAt(subject.object, 'wake')
+        return turnAt === undefined ? this.#wake(subject, decision) : wakeAt(turnAt)
+      }
+      case 'sleep': {
+        const turnAt = governance.turnAt(subject.object, 'sleep')
+        return turnAt === undefined ? this.#sleep(subject, decision) : wakeAt(turnAt)
+      }
       case 'refuse':
         return decision.until === undefined ? settled : wakeAt(decision.until)
       case 'stay': {
@@ -150,7 +169,10 @@ export class WorkloadReconciler {
         // Nothing tells when the last request has ended: look when it could have been idle for long enough.
         const ttlMs = Math.max(...subject.routes.map(({ settings }) => settings.scaling.ttlMs))
         const until = decision.because === 'in-use' ? Math.min(waking ?? Infinity, now() + ttlMs) : decision.until
-        return until === undefined ? settled : wakeAt(until)
+        const { power, idleAt } = subject.governed
+        const isUsed = typeof power === 'object' && power.until === undefined && power.wants !== 'Asleep'
+        const earliest = Math.min(until ?? Infinity, (isUsed ? idleAt : undefined) ?? Infinity)
+        return earliest === Infinity ? settled : wakeAt(earliest)
       }
     }
   }
@@ -175,9 +197,8 @@ export class WorkloadReconciler {
           reason: 'Woken',
           message: `Scaled to ${decision.replicas}: ${sentence[decision.because] ?? decision.because}.`,
         })
-        await this.#tellServices(routes, undefined)
       }
-      return wakeAt(since + readinessTimeoutOf(routes))
+      return routes.length === 0 ? settled : wakeAt(since + readinessTimeoutOf(routes))
     } catch (error) {
       if (!isDenial(error)) throw error
       const retryAt = wakeAttempts.failed(id, 'wake-denied', now())
@@ -185,34 +206,48 @@ export class WorkloadReconciler {
       log.error('could not wake', { workload: id, error })
       const message = `Could not be scaled up, retrying with backoff: ${(error as Error).message}`
       events.record(object, { type: 'Warning', reason: 'WakeDenied', message })
-      await this.#tellServices(routes, message)
+      await this.#tellFailure(routes, { reason: 'WakeDenied', message })
       return wakeAt(retryAt)
     }
   }
 
-  async #tellServices(routes: readonly OnDemandService[], denial: string | undefined): Promise<void> {
+  /** Writes conditions of the Services that lead to a workload, where that is news. */
+  async #tellServices(
+    routes: readonly OnDemandService[],
+    conditionsAfter: (service: StoredObject, now: number) => readonly Condition[] | undefined,
+  ): Promise<void> {
     const { caches, actions, now } = this.#parts
     for (const { namespace, name } of routes) {
       const service = caches.services.get(namespace, name)
-      const conditions = service && afterWaking(service, denial, now())
+      const conditions = service && conditionsAfter(service, now())
       if (service && conditions) await actions.report(service, conditions)
     }
   }
 
+  #tellFailure(routes: readonly OnDemandService[], failure: WakeFailure): Promise<void> {
+    return this.#tellServices(routes, (service, at) => afterWaking(service, failure, at))
+  }
+
   async #sleep(subject: Subject, decision: Extract<Decision, { do: 'sleep' }>): Promise<Outcome> {
     const { peers, usage, log, now, dryRun } = this.#parts
-    const { id, routes } = subject
+    const { id, routes, governed } = subject
+    const { users } = governed
     if (!peers.leading) return wakeAt(now() + recheckMs)
     if (dryRun) {
       log.info('would sleep', { workload: id })
       return wakeAt(now() + recheckMs)
     }
-    if (!(await this.#podsAreIdle(routes))) return wakeAt(now() + retryMs)
-    const ids = routes.map((route) => route.id)
-    const { lastUsedAt } = usage.of(ids, now())
+    if (decision.because === 'idle' && !(await this.#podsAreIdle(routes))) return wakeAt(now() + retryMs)
+    const { lastUsedAt } = usage.of(
+      users.map((route) => route.id),
+      now(),
+    )
+    // Whoever puts it to sleep by hand does not wait for it to become idle, only for requests under way.
+    const ttls = users.map(({ settings }) => settings.scaling.ttlMs)
+    const minIdleMs = decision.because === 'by-hand' ? 0 : Math.max(0, ...ttls)
     try {
       const write = () => this.#writeSleep(subject, decision, lastUsedAt)
-      return (await this.#twoPhase.attempt(routes, lastUsedAt, write)) ? settled : wakeAt(now() + retryMs)
+      return (await this.#twoPhase.attempt(users, { lastUsedAt, minIdleMs }, write)) ? settled : wakeAt(now() + retryMs)
     } catch (error) {
       // Changed since we looked: whatever it is now, the watch will say.
       if (isStatusError(error, 'Conflict', 'NotFound')) return wakeAt(now() + retryMs)
@@ -246,14 +281,15 @@ export class WorkloadReconciler {
     const { publisher, actions, events, log, now, wakeAttempts, expect } = this.#parts
     const { id, key, object, target, informer } = subject
     const { replicas, former, because } = decision
-    const version = await actions.sleep(target, { ...decision, lastUsedAt })
+    const used = subject.governed.users.length === 0 ? undefined : lastUsedAt
+    const version = await actions.sleep(target, { ...decision, lastUsedAt: used, now: now() })
     if (replicas === 0) publisher.noteAsleep(id, version)
     wakeAttempts.forget(id)
     this.#seen.set(id, replicas)
     expect(key, version, informer)
-    const idle = formatDuration(Math.floor((now() - lastUsedAt) / 1000) * 1000)
+    const idle = `idle for ${formatDuration(Math.floor((now() - lastUsedAt) / 1000) * 1000)}`
     log.info('put to sleep', { workload: id, because, former })
-    const message = `Scaled from ${former} to ${replicas}: idle for ${idle}.`
+    const message = `Scaled from ${former} to ${replicas}: ${because === 'idle' ? idle : (sentence[because] ?? because)}.`
     events.record(object, { type: 'Normal', reason: 'Slept', message })
     if (replicas === 0) return 'asleep'
     await this.#untilGone(subject, replicas)
@@ -327,9 +363,21 @@ export class WorkloadReconciler {
   }
 
   /** The label, and now and then the last use: what other replicas and people go by. Answers whether it wrote. */
-  async #updateMarks({ key, id, object, target, routes, informer }: Subject): Promise<boolean> {
-    const { usage, actions, peers, now, dryRun, expect } = this.#parts
+  async #updateMarks({ key, id, object, target, routes, informer }: Subject, replicas: number): Promise<boolean> {
+    const { usage, actions, governance, peers, now, dryRun, expect } = this.#parts
     if (dryRun) return false
+    const least = Math.max(0, ...routes.map(({ settings }) => settings.scaling.minReplicas))
+    if (peers.leading && replicas > least && asleepSince(object) !== undefined) {
+      const { version, contention } = await governance.noteRise(target, object)
+      expect(key, version, informer)
+      await this.#tellServices(routes, (service, at) => whileContended(service, contention, at))
+      return true
+    }
+    if (routes.length === 0) return false
+    if (routes.some((route) => isMain(route, id) && this.#parts.publisher.isReachable(route)))
+      await this.#tellServices(routes, (service, at) => afterWaking(service, undefined, at))
+    const contention = object.metadata.annotations?.[annotation.contended]
+    await this.#tellServices(routes, (service, at) => whileContended(service, contention, at))
     const isUnmarked = peers.leading && object.metadata.labels?.[onDemandLabel.key] !== onDemandLabel.value
     const { lastUsedAt } = usage.of(
       routes.map((route) => route.id),
@@ -347,18 +395,42 @@ export class WorkloadReconciler {
     return version !== undefined
   }
 
-  /** No Service names the workload any more: remove our label, once all Services are known. */
+  /** Neither a Service nor a rule is about the workload any more: once that is certain, it is woken and our marks are removed. */
   async #leave(id: string, target: ScaleTarget): Promise<Outcome> {
-    const { areServicesKnown, workloads, wakeAttempts, peers, actions, now, dryRun } = this.#parts
-    const { labels = {} } = workloads.lastSeen(target.ref)?.metadata ?? {}
-    const isMarked = labels[onDemandLabel.key] === onDemandLabel.value
-    if (!areServicesKnown()) return isMarked ? wakeAt(now() + retryMs) : settled
+    const { areServicesKnown, rules, workloads, wakeAttempts, governance, peers, now, dryRun } = this.#parts
+    const object = workloads.lastSeen(target.ref)
+    const isMarked = object?.metadata.labels?.[onDemandLabel.key] === onDemandLabel.value
+    const isOurs = object && (isMarked || asleepSince(object) !== undefined)
+    if (!areServicesKnown() || !rules.areKnown) return isOurs ? wakeAt(now() + retryMs) : settled
     wakeAttempts.forget(id)
+    governance.forget(id)
     this.#seen.delete(id)
     this.#absent.delete(id)
-    if (!isMarked || dryRun) return settled
+    if (!isOurs || dryRun) return settled
     if (!peers.leading) return wakeAt(now() + recheckMs)
-    await actions.mark(target, { onDemand: false })
+    const replicas = workloads.replicas(object)
+    if (replicas === undefined) return wakeAt(now() + retryMs)
+    return this.#giveUp(id, target, { object, replicas })
+  }
+
+  async #giveUp(
+    id: string,
+    target: ScaleTarget,
+    { object, replicas }: { readonly object: StoredObject; readonly replicas: number },
+  ): Promise<Outcome> {
+    const { actions, events, log, now } = this.#parts
+    const former = notedReplicas(object) ?? 0
+    const wakesTo = replicas < former && (replicas === 0 || asleepSince(object) !== undefined) ? former : undefined
+    try {
+      await actions.giveUp(target, wakesTo, object.metadata.resourceVersion)
+    } catch (error) {
+      if (isStatusError(error, 'Conflict', 'NotFound')) return wakeAt(now() + retryMs)
+      throw error
+    }
+    if (wakesTo === undefined) return settled
+    log.info('woke', { workload: id, because: 'no-rule', replicas: wakesTo })
+    const message = `Scaled to ${wakesTo}, its replicas before it slept: no Service and no sleep rule is about it any more.`
+    events.record(object, { type: 'Normal', reason: 'Woken', message })
     return settled
   }
 }
@@ -368,7 +440,9 @@ interface Subject {
   readonly id: string
   readonly object: StoredObject
   readonly target: ScaleTarget
+  /** The Services that lead to it. */
   readonly routes: readonly OnDemandService[]
+  readonly governed: Governed
   readonly informer: Informer
 }
 
@@ -376,6 +450,12 @@ const sentence: Partial<Record<Decision['because'], string>> = {
   requested: 'a request is waiting for it',
   'office-hours': 'its awake hours have begun',
   minimum: 'it has a minimum',
+  'awake-hours': 'its awake hours have begun',
+  'outside-awake-hours': 'its awake hours have ended',
+  'by-hand': 'asked for by hand',
+  'no-class': 'its EnvironmentClass does not exist',
+  'no-such-schedule': 'its schedule does not exist',
+  'no-sleep-rule': 'no rule lets it sleep any more',
 }
 
 /** The server said no, and saying it again will not help for a while. */

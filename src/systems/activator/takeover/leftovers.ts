@@ -1,5 +1,7 @@
 import { deployments, endpointSlices, replicaSets, services, statefulSets } from '../../../kube/core-types.ts'
 import type { Client } from '../../../client/client.ts'
+import type { DiscoveredType } from '../../../client/discovery.ts'
+import { kindKey } from '../../../kube/key.ts'
 import { removeOwn } from '../../../departures/subjects/own-machinery.ts'
 import {
   apiVersionOf,
@@ -18,7 +20,9 @@ import { companionBase } from '../model/host-claims.ts'
 import type { EndpointSlice } from '../model/endpoints.ts'
 import { notedReplicas } from '../cluster/observe.ts'
 import { workloadId } from '../model/service-registry.ts'
-import { replicasOf, type Scale } from '../model/scales.ts'
+import { canSleep, powerKindOf } from '../model/power-kinds.ts'
+import { asleepSince } from '../model/sleep-annotations.ts'
+import type { Scale } from '../model/scales.ts'
 import { conditionsOf, isOurs } from '../model/service-conditions.ts'
 import { hasTakeoverState } from './takeover-state.ts'
 import { ourSlices, sliceOwnerLabel } from '../decision/takeover.ts'
@@ -83,10 +87,9 @@ async function surveyWorkloads(
   unread: string[],
 ): Promise<readonly MarkedWorkload[]> {
   const least = minReplicasByWorkload(all)
-  const labelSelector = `${onDemandLabel.key}=${onDemandLabel.value}`
   const found: MarkedWorkload[] = []
   for (const type of await kindsNamed(client, all, unread)) {
-    for (const object of await collect(client, type, { labelSelector }, unread)) {
+    for (const object of (await collect(client, type, {}, unread)).filter(isMarked)) {
       try {
         found.push(await judge(client, { type, object, least: least.get(workloadId(refOf(object))) ?? 0 }))
       } catch (error) {
@@ -97,13 +100,19 @@ async function surveyWorkloads(
   return found
 }
 
-/** The kinds that are always looked after, and those that Services name beside them. */
+/** Whether the activator scales it on demand, or has put it to sleep by a rule. */
+function isMarked(object: StoredObject): boolean {
+  return object.metadata.labels?.[onDemandLabel.key] === onDemandLabel.value || asleepSince(object) !== undefined
+}
+
+/** The kinds that are always looked after, those that can sleep, and those that Services name beside them. */
 async function kindsNamed(
   client: Client,
   all: readonly StoredObject[],
   unread: string[],
 ): Promise<readonly ResourceType[]> {
-  const usual = [deployments, statefulSets, replicaSets]
+  const served = await client.discovery.all().catch(() => [])
+  const usual = [deployments, statefulSets, replicaSets, ...served.filter((type) => isOther(type))]
   const named = all.filter(isOnDemand).flatMap((service) => readServiceSettings(service).workloads)
   const others = new Map(
     named.filter(({ apiVersion }) => apiVersion !== 'apps/v1').map((ref) => [`${ref.apiVersion} ${ref.kind}`, ref]),
@@ -116,7 +125,12 @@ async function kindsNamed(
       }),
     ),
   )
-  return [...usual, ...types.filter((type) => type !== undefined)]
+  const isNew = (type: ResourceType) => !usual.some((each) => kindKey(each) === kindKey(type))
+  return [...usual, ...types.filter((type) => type !== undefined).filter(isNew)]
+}
+
+function isOther(type: DiscoveredType): boolean {
+  return type.group !== 'apps' && canSleep(type, type.subresources)
 }
 
 /** To how many replicas Services let a workload sleep, where that is not none. */
@@ -139,7 +153,8 @@ async function judge(
 }
 
 async function replicasNow(client: Client, type: ResourceType, object: StoredObject): Promise<number> {
-  if (type.group === 'apps') return replicasOf(object)
+  const kind = powerKindOf(type)
+  if (kind) return kind.replicas(object)
   const scale = await client.get<Scale>(type, placeOf(object.metadata), { subresource: 'scale' })
   return scale.spec?.replicas ?? 0
 }

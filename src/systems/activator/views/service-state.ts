@@ -4,8 +4,8 @@ import { findCondition } from '../../../kube/conditions.ts'
 import { annotation } from '../model/annotations.ts'
 import { readServiceSettings, settingDefaults, type SettingDefaults } from '../model/service-settings.ts'
 import { persistedLastUsed } from '../cluster/observe.ts'
-import { replicasOf } from '../model/scales.ts'
-import { conditionsOf, onDemandCondition, takenOverCondition } from '../model/service-conditions.ts'
+import { replicasOf } from '../model/power-kinds.ts'
+import { conditionsOf, onDemandCondition, takenOverCondition, wakeFailureOf } from '../model/service-conditions.ts'
 
 /** The state of an on-demand Service, derived from its objects alone: for `sojourn status` and `sojourn explain`. */
 export interface ServiceState {
@@ -23,7 +23,11 @@ export function remarksOf(service: StoredObject): readonly string[] {
   const conditions = conditionsOf(service)
   const onDemand = findCondition(conditions, onDemandCondition)
   const fault = onDemand?.status === 'False' ? `${onDemand.message}.` : undefined
-  const remarks = fault === undefined ? [] : [fault]
+  const failure = wakeFailureOf(service)
+  const remarks = [
+    ...(fault === undefined ? [] : [fault]),
+    ...(failure ? [`The last attempt to wake it failed (${failure.reason}): ${failure.message}`] : []),
+  ]
   if (!readServiceSettings(service, settingDefaults).takeover.enabled || fault?.includes(annotation.takeover))
     return remarks
   return [...remarks, findCondition(conditions, takenOverCondition)?.message ?? 'No proxy has taken it over yet.']

@@ -1,0 +1,60 @@
+import { namespaces } from '../../kube/core-types.ts'
+import { placeOf } from '../../kube/object.ts'
+import { formatTime, parseLongDuration } from '../../kube/time.ts'
+import { readFlags, textFlag, UsageError, type Call, type Command } from '../terminal/command.ts'
+import { connect } from '../terminal/connect.ts'
+import { findObject } from '../terminal/object-word.ts'
+
+const { output: _, 'all-namespaces': __, ...flags } = readFlags
+const defaultFor = '8h'
+
+const common = {
+  usage: 'KIND/NAME|NAMESPACE [flags]',
+  flags: {
+    ...flags,
+    for: { type: 'string', value: 'DURATION', help: `How long, such as 2h or 3d (default: ${defaultFor})` },
+  },
+  words: { min: 1, max: 1, completes: ['objects'] },
+} as const
+
+/** Wakes a workload, or everything in a namespace, and keeps it awake for a while. */
+export const wake: Command = {
+  ...common,
+  name: 'wake',
+  summary: 'Wake a workload or a namespace, and keep it awake for a while',
+  help: `
+Examples:
+  sojourn wake shop-pr-42
+  sojourn wake deployment/web -n shop --for 2h`,
+  run: (call) => setPower(call, 'Awake'),
+}
+
+/** Puts a workload, or everything in a namespace, to sleep for a while; a request still wakes it. */
+export const sleep: Command = {
+  ...common,
+  name: 'sleep',
+  summary: 'Put a workload or a namespace to sleep; a request through the proxy still wakes it',
+  help: `
+Examples:
+  sojourn sleep shop-pr-42
+  sojourn sleep deployment/web -n shop --for 3d`,
+  run: (call) => setPower(call, 'Asleep'),
+}
+
+async function setPower(call: Call, power: 'Awake' | 'Asleep'): Promise<void> {
+  const [word = ''] = call.words
+  const written = textFlag(call.flags, 'for') ?? defaultFor
+  const forMs = parseLongDuration(written)
+  if (forMs === undefined || forMs <= 0) throw new UsageError(`--for is "${written}": it must be a duration such as 2h`)
+  using connection = connect(call)
+  const { client, namespace } = connection
+  const { type, object } = word.includes('/')
+    ? await findObject(client, word, namespace)
+    : { type: namespaces, object: await client.get(namespaces, { name: word }) }
+  const { byHandPatch, hasPower } = await import('../../app/operations/power.ts')
+  if (!hasPower(type)) throw new UsageError(`${word}: a ${type.kind} cannot sleep; name a workload or a namespace`)
+  const now = call.io.now()
+  await client.patch(type, placeOf(object.metadata), { type: 'merge', body: byHandPatch(power, now, now + forMs) })
+  const what = power === 'Awake' ? 'is kept awake' : 'is put to sleep'
+  call.io.out(`${word} ${what} until ${formatTime(now + forMs)}\n`)
+}

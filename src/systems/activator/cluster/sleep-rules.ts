@@ -1,0 +1,143 @@
+import { environmentClass, type EnvironmentClass } from '../../../apis/environment-class.ts'
+import { sleepRuleOf, type SleepRule } from '../../../apis/environment-sleep.ts'
+import { environment, type Environment } from '../../../apis/environment.ts'
+import { workSchedule, type WorkSchedule } from '../../../apis/work-schedule.ts'
+import { windowState, type WindowState } from '../../../apis/work-window.ts'
+import type { Client } from '../../../client/client.ts'
+import { namespaces } from '../../../kube/core-types.ts'
+import type { StoredObject } from '../../../kube/object.ts'
+import { matches, requirementsOf } from '../../../kube/selector.ts'
+import { isStatusError } from '../../../kube/status-error.ts'
+import { parseLongDuration, parseTime } from '../../../kube/time.ts'
+import type { Informer } from '../../../runtime/cache/informer.ts'
+import type { Informers } from '../../../runtime/cache/informers.ts'
+import { annotatedSleep, isExcluded, isNeverAsleep } from '../model/sleep-annotations.ts'
+
+/** The sleep rule that applies to a workload. */
+export interface AppliedRule {
+  readonly rule: SleepRule
+  /** The rule is one of the whole namespace: a request to any of its Services is a use of all its workloads. */
+  readonly isGroup: boolean
+}
+
+export interface SleepRulesPorts {
+  readonly client: Client
+  readonly informers: Informers
+  /** Only this namespace is looked after: then annotations of workloads count, and nothing outside is read. */
+  readonly namespace: string | undefined
+  /** Rules of these namespaces may have changed; undefined for all. */
+  readonly onChange: (namespace: string | undefined) => void
+}
+
+type Stored<T> = T & StoredObject
+
+/** Finds the sleep rule of a workload: its own annotations, then those of its Namespace, then its Environment's class. */
+export class SleepRules {
+  readonly #namespaces: Informer | undefined
+  readonly #schedules: Informer<Stored<WorkSchedule>> | undefined
+  readonly #environments: Informer<Stored<Environment>> | undefined
+  readonly #classes: Informer<Stored<EnvironmentClass>> | undefined
+
+  constructor({ client, informers, namespace, onChange }: SleepRulesPorts) {
+    if (namespace !== undefined) return
+    this.#namespaces = informers.open(client, namespaces, { metadataOnly: true })
+    this.#schedules = informers.open(client, workSchedule.type)
+    this.#environments = informers.open(client, environment.type)
+    this.#classes = informers.open(client, environmentClass.type)
+    this.#namespaces.subscribe(({ initial, object, previous }) => {
+      const isAbout = [object, previous].some((each) => each && (annotatedSleep(each) || isExcluded(each)))
+      if (!initial && isAbout) onChange(object.metadata.name)
+    })
+    this.#environments.subscribe(({ object }) => onChange(object.metadata.namespace))
+    for (const cache of [this.#schedules, this.#classes])
+      cache.subscribe(({ initial }) => initial || onChange(undefined))
+    let wereKnown = false
+    const look = () => {
+      if (wereKnown !== this.areKnown) onChange(undefined)
+      wereKnown = this.areKnown
+    }
+    for (const cache of this.#all) {
+      cache.onError(look)
+      void cache.whenSynced().then(look, () => {})
+    }
+  }
+
+  get #all(): readonly Informer[] {
+    const all = [this.#namespaces, this.#schedules, this.#environments, this.#classes]
+    return all.filter((cache) => cache !== undefined) as unknown as readonly Informer[]
+  }
+
+  /** Whether every rule there is has been read; of a kind that is not installed there is none. */
+  get areKnown(): boolean {
+    return this.#all.every(({ synced, lastError }) => (synced ? !lastError : isStatusError(lastError, 'NotFound')))
+  }
+
+  /** Undefined: no rule applies, or it is excluded from all. */
+  of(object: StoredObject): AppliedRule | undefined {
+    const { namespace = '', labels = {} } = object.metadata
+    const space = this.#namespaces?.get('', namespace)
+    if (isNeverAsleep(namespace) || isExcluded(object) || (space && isExcluded(space))) return undefined
+    const own = annotatedSleep(object)
+    const shared = space && annotatedSleep(space)
+    const environmentRule = this.#environmentRule(namespace)
+    if (!own && !shared && !environmentRule) return undefined
+    if (environmentRule?.rule.exclude.some((selector) => matches(requirementsOf(selector), labels))) return undefined
+    const base = environmentRule?.rule ?? noRule
+    const rule: SleepRule = {
+      ...base,
+      awake: own?.awake ?? shared?.awake ?? base.awake,
+      byHand: own?.byHand ?? shared?.byHand ?? base.byHand,
+      grace: laterGrace(base.grace, object, environmentRule?.graceMs ?? defaultGraceMs),
+    }
+    return { rule, isGroup: shared !== undefined || environmentRule !== undefined }
+  }
+
+  /** Whether a rule applies to a namespace as a whole. */
+  isGroup(namespace: string): boolean {
+    const space = this.#namespaces?.get('', namespace)
+    return (space !== undefined && annotatedSleep(space) !== undefined) || this.#environmentOf(namespace) !== undefined
+  }
+
+  /** How the awake hours of a rule stand. */
+  windowOf({ awake }: SleepRule, now: number): WindowState | 'missing' | undefined {
+    if (!awake) return undefined
+    const hours = 'hours' in awake ? awake.hours : this.#schedules?.get('', awake.schedule)?.spec
+    return hours ? windowState(hours, now) : 'missing'
+  }
+
+  close(): void {
+    for (const cache of this.#all) cache.close()
+  }
+
+  #environmentRule(namespace: string): { readonly rule: SleepRule; readonly graceMs: number } | undefined {
+    const found = this.#environmentOf(namespace)
+    if (!found) return undefined
+    const ofClass = this.#classes?.get('', found.spec.className)
+    const graceMs = parseLongDuration(ofClass?.spec.sleep?.grace ?? '') ?? defaultGraceMs
+    return { rule: sleepRuleOf(ofClass, found), graceMs }
+  }
+
+  /** The oldest: a second one in a namespace is a duplicate. */
+  #environmentOf(namespace: string): Stored<Environment> | undefined {
+    const age = ({ metadata: { creationTimestamp, uid } }: StoredObject) => `${creationTimestamp} ${uid}`
+    return this.#environments?.list(namespace).toSorted((one, other) => age(one).localeCompare(age(other)))[0]
+  }
+}
+
+const defaultGraceMs = 900_000
+
+const noRule: SleepRule = {
+  idleAfterMs: undefined,
+  awake: undefined,
+  grace: { until: 0, because: 'new' },
+  wakeOnDeploy: false,
+  exclude: [],
+  byHand: undefined,
+  standing: 'in-force',
+}
+
+/** A workload that is new in a namespace has the same time as a new namespace. */
+function laterGrace(grace: SleepRule['grace'], { metadata }: StoredObject, graceMs: number): SleepRule['grace'] {
+  const until = (parseTime(metadata.creationTimestamp) ?? 0) + graceMs
+  return until > grace.until ? { until, because: 'new' } : grace
+}
