@@ -1,5 +1,5 @@
 import { configMaps, events } from '../src/kube/core-types.ts'
-import { startWorld, type World, type WorldOptions } from './world.ts'
+import { recordedCreators, startWorld, type World, type WorldOptions } from './world.ts'
 import { bond, type Bond } from '../src/apis/bond.ts'
 import { BondAdmission } from '../src/admission/bond-admission.ts'
 import { authorizer } from '../src/admission/bond-authorizer.ts'
@@ -42,7 +42,7 @@ export class Cascades implements AsyncDisposable {
     const admission = new BondAdmission()
     const server = {
       ...options.server,
-      admission: [admission.hook],
+      admission: [recordedCreators, admission.hook],
       cascades: admission.cascades,
       ...(options.store ? { store: options.store } : {}),
     }

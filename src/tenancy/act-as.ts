@@ -14,6 +14,8 @@ export interface TenancyOptions {
   readonly requireServiceAccount?: boolean
   /** What becomes of objects without a recorded creator: confined to their namespace, or held. Defaults to Confine. */
   readonly withoutCreator?: 'Confine' | 'Hold'
+  /** Whether objects may refer to their own namespace only, whatever their creators may do. Defaults to false. */
+  readonly noCrossNamespaceRefs?: boolean
 }
 
 export interface ActAsPorts {
@@ -59,8 +61,11 @@ export class ActAs {
     return {
       client: as ? client.impersonating(as.user) : client,
       refusalOf: async (access) => {
-        const fault = confinementFault(access, { ...reach, home: namespace, isImpersonated: as !== undefined })
-        if (fault !== undefined) return { reason: 'Confined', message: `${describeAccess(access)}: ${fault}` }
+        const { noCrossNamespaceRefs: isClosed = false } = this.#options
+        const open = isClosed ? { ownNamespace: reach.ownNamespace ?? false } : reach
+        const fault = confinementFault(access, { ...open, home: namespace, isImpersonated: as !== undefined })
+        const why = isClosed && (reach.readsElsewhere || reach.deletesElsewhere) ? ' (--no-cross-namespace-refs)' : ''
+        if (fault !== undefined) return { reason: 'Confined', message: `${describeAccess(access)}: ${fault}${why}` }
         return as
           ? this.#refusalOfAccount({ account: `${namespace}/${account}`, as, isFound }, access)
           : this.#refusalOfCreator(object, access)

@@ -2,6 +2,30 @@ import { inFile, type Guard } from '../../scripts/guards/guard.ts'
 
 /** What admission refuses on the embedded server, and what a signature proves. */
 export const admissionGuards: readonly Guard[] = [
+  ...inFile('src/tenancy/act-as.ts', [
+    [
+      'keeps Pipelines of an administrator in their namespace',
+      'isClosed ? { ownNamespace: reach.ownNamespace ?? false } : reach',
+      'reach',
+    ],
+  ]),
+  ...inFile('src/systems/promoter/targets/target-access.ts', [
+    [
+      '11: an adapter sees nothing',
+      "(await actor.refusalOf({ verb: 'get', group, resource, namespace, name: app.name }))?.message",
+      'void actor as undefined',
+    ],
+    ['12: credentials of another namespace', 'if (!refusal) return undefined', 'if (refusal) return undefined'],
+    [
+      'keeps Pipelines off GitopsClusters',
+      "if (reference?.reason === 'Confined') return",
+      'if (reference === null) return',
+    ],
+  ]),
+  ...inFile('src/systems/collector/bonds/bond-observe.ts', [
+    ['17: a Bond does not tell', 'if (refused) return unseen(refused)', ''],
+    ['keeps Bonds of an administrator in their namespace', 'if (notLent) return unseen(notLent)', ''],
+  ]),
   ...inFile('src/admission/policies/record-policy.ts', [
     [
       '50',

@@ -5,7 +5,6 @@ import type { TenancyOptions } from '../../tenancy/act-as.ts'
 export interface TenancyConfig extends TenancyOptions {
   readonly requireServiceAccount: boolean
   readonly withoutCreator: 'Confine' | 'Hold'
-  /** Whether objects may refer to their own namespace only. Defaults to false. */
   readonly noCrossNamespaceRefs: boolean
 }
 

@@ -13,7 +13,7 @@ import type { EventRecorder } from '../../../runtime/observability/event-recorde
 import type { Change } from '../../../runtime/cache/informer.ts'
 import type { Informers } from '../../../runtime/cache/informers.ts'
 import { settled, wakeAt, type Outcome } from '../../../runtime/controller/outcome.ts'
-import type { ActsFor } from '../../../tenancy/act-as.ts'
+import type { Actor, ActsFor } from '../../../tenancy/act-as.ts'
 import { setBondFinalizer, unblockOwners } from './bond-act.ts'
 import { decideBond, type BondDecision, type DependentsFact } from './bond-decide.ts'
 import { BondMarker } from './bond-marker.ts'
@@ -79,6 +79,7 @@ class BondReconciler {
       clock: ports.clock,
       onType: (type) => this.#watch(type),
       asksBonds: !needsLabels,
+      refusalToRead: (self, access) => this.#actorOf(self, { readsElsewhere: true }).refusalOf(access),
       ...(clusterClient ? { clusterClient } : {}),
       ...(whyUnreachable ? { whyUnreachable } : {}),
     })
@@ -216,7 +217,11 @@ class BondReconciler {
   async #refusalOf(self: Bond, type: ResourceType, { metadata }: StoredObject): Promise<string | undefined> {
     const { group, plural: resource } = type
     const access = { verb: 'delete', group, resource, namespace: metadata.namespace ?? '', name: metadata.name }
-    return (await this.#options.actAs.for(self as unknown as KubeObject).refusalOf(access))?.message
+    return (await this.#actorOf(self).refusalOf(access))?.message
+  }
+
+  #actorOf(self: Bond, reach: Parameters<ActsFor['for']>[1] = {}): Actor {
+    return this.#options.actAs.for(self as unknown as KubeObject, reach)
   }
 
   #reportKept(self: Bond, object: StoredObject, why: string): void {

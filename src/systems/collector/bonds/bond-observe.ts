@@ -2,6 +2,7 @@ import { namespaces } from '../../../kube/core-types.ts'
 import { grants } from '../../../apis/bond-guard.ts'
 import { isGuardedFrom, isHeldFrom } from '../../../apis/bond-marks.ts'
 import { bondFinalizer, grantAnnotation, type Bond } from '../../../apis/bond.ts'
+import { gitopsCluster } from '../../../apis/gitops-cluster.ts'
 import { sojournNamespace } from '../../../apis/group.ts'
 import type { Client } from '../../../client/client.ts'
 import { TransportError } from '../../../client/transport-error.ts'
@@ -9,6 +10,8 @@ import { apiVersionOf, type ResourceType, type StoredObject, placeOf } from '../
 import { formatSelector, requirementsOf } from '../../../kube/selector.ts'
 import { ignoring, isStatusError, StatusError } from '../../../kube/status-error.ts'
 import type { Clock } from '../../../runtime/time/clock.ts'
+import type { Refusal } from '../../../tenancy/act-as.ts'
+import { accessTo, type Access } from '../../../tenancy/confinement.ts'
 import { placeOfCluster } from '../../../runtime/clusters/gitops-cluster.ts'
 import type { Denial, DependencyFact, DependentsFact } from './bond-decide.ts'
 import { denialIn } from './denial.ts'
@@ -23,6 +26,8 @@ export interface BondObservePorts {
   readonly whyUnreachable?: (cluster: string) => string
   /** Called with each kind of this cluster that a Bond refers to. */
   readonly onType: (type: ResourceType) => void
+  /** Why an object outside the Bond's namespace must not be read for it; undefined when it may be. */
+  readonly refusalToRead: (self: Bond, access: Access) => Promise<Refusal | undefined>
   /** Whether this cluster's API server asks Bonds before it deletes: the embedded one does. */
   readonly asksBonds: boolean
 }
@@ -114,9 +119,16 @@ export class BondObserver {
   }
 
   /** Whether a Bond may not use a GitopsCluster: one in another namespace only with that namespace's permission, one in ours always. */
-  async #notLent(cluster: string, { metadata: { namespace } }: Bond): Promise<DependencyFact | undefined> {
-    const { namespace: lender } = placeOfCluster(cluster)
+  async #notLent(cluster: string, self: Bond): Promise<DependencyFact | undefined> {
+    const { namespace } = self.metadata
+    const { namespace: lender, name } = placeOfCluster(cluster)
     if (lender === '' || lender === namespace || lender === sojournNamespace) return undefined
+    const refusal = await this.#ports.refusalToRead(
+      self,
+      accessTo('get', gitopsCluster.type, { namespace: lender, name }),
+    )
+    if (refusal?.reason === 'Confined')
+      return { is: 'unknown', reason: 'Confined', message: `spec.dependency.cluster: ${refusal.message}` }
     const grantor = await this.#ports.client.get<StoredObject>(namespaces, { name: lender }).catch(ignoring('NotFound'))
     if (grants(grantor, namespace)) return undefined
     const permission = `${grantAnnotation}=${namespace}`
@@ -124,13 +136,16 @@ export class BondObserver {
     return { is: 'unknown', reason: 'ClusterNotLent', message }
   }
 
-  async #read(home: Client, { spec, metadata, status }: Bond): Promise<FoundDependency> {
+  async #read(home: Client, self: Bond): Promise<FoundDependency> {
+    const { spec, metadata, status } = self
     const { client, onType, asksBonds } = this.#ports
     const { cluster = '', apiVersion, kind, name } = spec.dependency
     const type = await home.discovery.typeOf({ apiVersion, kind })
     if (!type) return unseen({ is: 'unknown', ...kindNotFound('spec.dependency', { apiVersion, kind }) })
     if (home === client) onType(type)
     const namespace = type.namespaced ? (spec.dependency.namespace ?? metadata.namespace ?? '') : ''
+    const refused = cluster === '' ? await this.#refusedElsewhere(self, type, { namespace, name }) : undefined
+    if (refused) return unseen(refused)
     const found = await find(home, type, placeOf({ name, namespace }))
     const pinned = spec.dependency.uid ?? status?.dependencyUid
     const isThere = found !== undefined && (pinned === undefined || found.metadata.uid === pinned)
@@ -145,6 +160,24 @@ export class BondObserver {
     const denies = spec.onDelete === 'Deny' && permission.isGranted
     const denial = denies && !(home === client && asksBonds) ? await denialIn(home) : 'asked'
     return { fact: presentFact(found, origin), object, type, home, origin, denial, ...permission, ...there }
+  }
+
+  /** The status of a Bond tells whether its dependency exists, so its creator must be able to see that, or the dependency's namespace must permit it. */
+  async #refusedElsewhere(
+    self: Bond,
+    type: ResourceType,
+    place: { readonly namespace: string; readonly name: string },
+  ): Promise<DependencyFact | undefined> {
+    const { namespace } = self.metadata
+    // What was found with the right to see it stays known: a hold must be released when its permission is withdrawn.
+    if (place.namespace === namespace || self.status?.dependencyUid !== undefined) return undefined
+    const refusal = await this.#ports.refusalToRead(self, accessTo('get', type, place))
+    if (!refusal) return undefined
+    const [grantorType, name] = place.namespace ? [namespaces, place.namespace] : [type, place.name]
+    const isLent = refusal.reason !== 'Confined'
+    const grantor = isLent ? await find(this.#ports.client, grantorType, { name }) : undefined
+    if (grants(grantor, namespace)) return undefined
+    return { is: 'unknown', reason: refusal.reason, message: `spec.dependency: ${refusal.message}` }
   }
 
   /**

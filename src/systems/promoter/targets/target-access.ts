@@ -2,9 +2,8 @@ import { gitopsCluster } from '../../../apis/gitops-cluster.ts'
 import { sojournNamespace } from '../../../apis/group.ts'
 import type { Pipeline } from '../../../apis/pipeline.ts'
 import type { Client } from '../../../client/client.ts'
-import type { KubeObject } from '../../../kube/object.ts'
+import type { KubeObject, StoredObject } from '../../../kube/object.ts'
 import { isSecret } from '../../../kube/redact.ts'
-import { ignoring } from '../../../kube/status-error.ts'
 import type { Actor, ActsFor } from '../../../tenancy/act-as.ts'
 import type { Plan, TargetPlan } from '../model/plan.ts'
 
@@ -66,9 +65,13 @@ export class TargetAccess {
   ): Promise<string | undefined> {
     const [namespace = '', name = ''] = cluster.split('/')
     if (namespace === home || namespace === sojournNamespace) return undefined
-    const found = await this.#ports.client
-      .get<KubeObject>(gitopsCluster.type, { namespace, name })
-      .catch(ignoring('NotFound'))
+    const refers = { verb: 'get', group: gitopsCluster.group, resource: gitopsCluster.plural, namespace, name }
+    const reference = await actor.refusalOf(refers)
+    // Confinement holds even where that namespace grants the use.
+    if (reference?.reason === 'Confined') return `clusterRef: ${reference.message}`
+    // The promoter's account may list GitopsClusters, not get one.
+    const only = { namespace, fieldSelector: `metadata.name=${name}` }
+    const [found] = (await this.#ports.client.list<StoredObject>(gitopsCluster.type, only)).items
     const allowed = (found?.metadata.annotations?.[allowFromAnnotation] ?? '').split(',').map((each) => each.trim())
     if (!found || allowed.includes('*') || allowed.includes(home)) return undefined
     const { secretRef } = (found.spec ?? {}) as { readonly secretRef?: { readonly name?: string } }

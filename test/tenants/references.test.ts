@@ -1,0 +1,173 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { KubeObject } from '../../src/kube/object.ts'
+import { configMap, refTo } from './manifests.ts'
+import { until, worlds, type TenantWorld } from './tenant-world.ts'
+
+const password = 'correct-horse-battery'
+const rbac = 'rbac.authorization.k8s.io'
+const roles = ['collector', 'promoter'] as const
+
+const secret = (namespace: string, name: string): KubeObject => ({
+  apiVersion: 'v1',
+  kind: 'Secret',
+  metadata: { namespace, name },
+  data: { password: btoa(password), value: btoa('{}') },
+})
+
+interface Reads {
+  readonly kind?: string
+  readonly app?: string
+  readonly namespace?: string
+  readonly clusterRef?: Readonly<Record<string, string>>
+}
+
+/** A Pipeline of namespace a whose adapter shows what its one target holds. */
+function pipeline(name: string, { kind = 'ConfigMap', app = 'app', namespace = 'a', clusterRef }: Reads): KubeObject {
+  const target = { namespace, ...(clusterRef ? { clusterRef: { kind: 'GitopsCluster', ...clusterRef } } : {}) }
+  return {
+    apiVersion: 'pipelines.weave.works/v1alpha1',
+    kind: 'Pipeline',
+    metadata: { namespace: 'a', name },
+    spec: {
+      appRef: { apiVersion: 'v1', kind, name: app },
+      environments: [{ name: 'dev', targets: [target] }],
+      adapter: { revision: kind === 'Secret' ? 'string(base64.decode(self.data.password))' : 'self.data.key' },
+    },
+  }
+}
+
+function bondTo(name: string, dependency: Readonly<Record<string, string>>): KubeObject {
+  return {
+    apiVersion: 'sojourn.dev/v1alpha1',
+    kind: 'Bond',
+    metadata: { namespace: 'a', name },
+    spec: {
+      dependent: { apiVersion: 'v1', kind: 'ConfigMap', name: 'app' },
+      dependency: { apiVersion: 'v1', kind: 'ConfigMap', ...dependency },
+      onDelete: 'Orphan',
+    },
+  }
+}
+
+function gitopsCluster(namespace: string, name: string, annotations = {}): KubeObject {
+  return {
+    apiVersion: 'gitops.weave.works/v1alpha1',
+    kind: 'GitopsCluster',
+    metadata: { namespace, name, annotations },
+    spec: { secretRef: { name } },
+  }
+}
+
+function statusOf(world: TenantWorld, kind: 'Pipeline' | 'Bond', name: string) {
+  const apiVersion = kind === 'Bond' ? 'sojourn.dev/v1alpha1' : 'pipelines.weave.works/v1alpha1'
+  /** The status as text, once it holds this. */
+  return async (text: string) => {
+    let status = ''
+    await until(async () => {
+      status = JSON.stringify((await world.get(refTo('a', name, kind, apiVersion)))?.status ?? {})
+      return status.includes(text) || undefined
+    }).catch(() => expect(status).toContain(text))
+    return status
+  }
+}
+
+/** Also lets the promoter's own account read ConfigMaps, as an administrator does who promotes by them. */
+async function prepare(world: TenantWorld): Promise<void> {
+  const metadata = { name: 'promoter-reads' }
+  const rules = [{ apiGroups: [''], resources: ['configmaps'], verbs: ['get', 'list', 'watch'] }]
+  const subjects = [{ kind: 'ServiceAccount', namespace: 'sojourn-system', name: 'sojourn-promoter' }]
+  const roleRef = { apiGroup: rbac, kind: 'ClusterRole', name: 'promoter-reads' }
+  await world.create('administrator', { apiVersion: `${rbac}/v1`, kind: 'ClusterRole', metadata, rules })
+  await world.create('administrator', {
+    apiVersion: `${rbac}/v1`,
+    kind: 'ClusterRoleBinding',
+    metadata,
+    roleRef,
+    subjects,
+  })
+  await world.create('tenant', configMap('a', 'app'))
+  await world.create('tenant', secret('a', 'app'))
+  await world.create('neighbour', configMap('b', 'app'))
+  await world.create('neighbour', secret('b', 'far'))
+  await world.create('neighbour', gitopsCluster('b', 'far'))
+  await world.create('neighbour', gitopsCluster('b', 'lent', { 'sojourn.dev/allow-from': 'a' }))
+}
+
+describe.each(worlds)('what a tenant reads by reference: $name', ({ start }) => {
+  let world: TenantWorld
+  beforeAll(async () => {
+    world = await start({ roles })
+    await prepare(world)
+  })
+  afterAll(() => world?.[Symbol.asyncDispose]())
+
+  it('10: a Secret is no application, also in the own namespace', async () => {
+    // The embedded server refuses it at once, the promoter in a cluster.
+    const answer = await world.create('tenant', pipeline('c10', { kind: 'Secret' })).catch(String)
+    if (typeof answer === 'string') return expect(answer).toContain('must not be Secret')
+    expect(await statusOf(world, 'Pipeline', 'c10')('a Secret cannot be an application')).not.toContain(password)
+  })
+
+  it('11: an adapter sees nothing in another namespace that its author may not read', async () => {
+    await world.create('tenant', pipeline('c11', { namespace: 'b' }))
+    const status = await statusOf(world, 'Pipeline', 'c11')('may not get configmaps')
+    expect(status).not.toContain('"revision":"value"')
+  })
+
+  it('11: an administrator refers to another namespace', async () => {
+    await world.create('administrator', pipeline('c11-entitled', { namespace: 'b' }))
+    await statusOf(world, 'Pipeline', 'c11-entitled')('"value"')
+  })
+
+  it('12: credentials of another namespace need its permission', async () => {
+    await world.create('tenant', pipeline('c12', { clusterRef: { namespace: 'b', name: 'far' } }))
+    await statusOf(world, 'Pipeline', 'c12')('belongs to another namespace: annotate it with sojourn.dev/allow-from=a')
+  })
+
+  it('17: a Bond does not tell whether an object of another namespace exists', async () => {
+    await world.create('tenant', bondTo('c17', { namespace: 'b', name: 'app' }))
+    await world.create('tenant', bondTo('c17-none', { namespace: 'b', name: 'none' }))
+    const [there, none] = await Promise.all([
+      statusOf(world, 'Bond', 'c17')('CreatorForbidden'),
+      statusOf(world, 'Bond', 'c17-none')('CreatorForbidden'),
+    ])
+    expect(there.replaceAll('app', 'none').replaceAll(/"\d{4}-[^"]*Z"/g, '')).toBe(
+      none.replaceAll('app', 'none').replaceAll(/"\d{4}-[^"]*Z"/g, ''),
+    )
+  })
+
+  it('17: an administrator binds to another namespace', async () => {
+    await world.create('administrator', bondTo('c17-entitled', { namespace: 'b', name: 'app' }))
+    await statusOf(world, 'Bond', 'c17-entitled')('"Active"')
+  })
+})
+
+describe.each(worlds)('--no-cross-namespace-refs: $name', ({ start }) => {
+  let world: TenantWorld
+  beforeAll(async () => {
+    world = await start({ roles, flags: { 'no-cross-namespace-refs': true } })
+    await prepare(world)
+  })
+  afterAll(() => world?.[Symbol.asyncDispose]())
+
+  const closed = 'only read in its own namespace a (--no-cross-namespace-refs)'
+
+  it('keeps Pipelines of an administrator in their namespace', async () => {
+    await world.create('administrator', pipeline('closed', { namespace: 'b' }))
+    await statusOf(world, 'Pipeline', 'closed')(closed)
+    await world.create('tenant', pipeline('home', {}))
+    await statusOf(world, 'Pipeline', 'home')('"value"')
+  })
+
+  it('keeps Pipelines off GitopsClusters that another namespace lends', async () => {
+    await world.create('administrator', pipeline('closed-cluster', { clusterRef: { namespace: 'b', name: 'lent' } }))
+    await statusOf(world, 'Pipeline', 'closed-cluster')(closed)
+  })
+
+  it('keeps Bonds of an administrator in their namespace', async () => {
+    await world.create('administrator', bondTo('closed', { namespace: 'b', name: 'app' }))
+    await statusOf(world, 'Bond', 'closed')(closed)
+    await world.create('administrator', bondTo('closed-cluster', { cluster: 'b.lent', name: 'app' }))
+    await statusOf(world, 'Bond', 'closed-cluster')(closed)
+  })
+})
