@@ -58,6 +58,7 @@ function manifest(): object {
     bin: { sojourn: 'dist/cli.js', 'kubectl-sojourn': 'dist/cli.js' },
     exports: { './package.json': './package.json' },
     files: ['dist', 'ui', 'crds', 'LICENSE', 'THIRD-PARTY-LICENSES.txt'],
+    // Told by "sojourn version".
     commit: commit(),
   }
 }

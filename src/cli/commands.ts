@@ -15,6 +15,7 @@ import { restore } from './act/restore.ts'
 import { run } from './operate/run.ts'
 import { status } from './show/status.ts'
 import { up } from './operate/up.ts'
+import { version } from './show/version.ts'
 
 /** Every command, in the order in which help shows them. */
 export const commands: readonly Command[] = [
@@ -36,4 +37,5 @@ export const commands: readonly Command[] = [
   optIn,
   importCommand,
   completion,
+  version,
 ]

@@ -41,7 +41,7 @@ async function complete(
   const [name = '', ...rest] = typed
   const all = commands.map((each) => ({ text: each.name, about: each.summary }))
   const last = rest.at(-1)
-  if (last === undefined) return matching([...all, { text: 'help' }, { text: 'version' }], name)
+  if (last === undefined) return matching([...all, { text: 'help' }], name)
   if (name === 'help') return matching(all, last)
   const command = commands.find((each) => each.name === name)
   if (!command) return []

@@ -10,7 +10,6 @@ Usage: sojourn COMMAND [flags]
 
 Commands:
 ${lines.join('\n')}
-  ${'version'.padEnd(width)}  Print the version
 
 Run "sojourn help COMMAND" for details. Exit codes: 0 fine, 1 failed, 2 wrong usage, 130 interrupted.
 `

@@ -9,7 +9,7 @@ import { nearest } from './terminal/nearest.ts'
 /** Runs a command line. Returns the exit code: 0 fine, 1 failed, 2 wrong usage, 130 interrupted. */
 export async function main(argv: readonly string[], io: Io): Promise<number> {
   const [name = 'help', ...rest] = argv
-  if (name === '--version' || name === 'version') return (await import('./version.ts')).printVersion(io)
+  if (name === '--version') return main(['version', ...rest], io)
   if (['help', '--help', '-h'].includes(name)) return help(rest[0], io)
   if (name === '__complete') return (await import('./complete.ts')).printCandidates(rest, io)
   if (name === '__demo-shop') return (await import('./operate/demo.ts')).serveShop(io)
@@ -27,7 +27,6 @@ export async function main(argv: readonly string[], io: Io): Promise<number> {
 async function help(name: string | undefined, io: Io): Promise<number> {
   const { commands } = await import('./commands.ts')
   const { commandHelp, overview } = await import('./help.ts')
-  if (name === 'version') return (await import('./version.ts')).printVersion(io)
   if (name === 'help') return help(undefined, io)
   const command = commands.find((candidate) => candidate.name === name)
   if (name !== undefined && !command) return unknownCommand(name, io)
@@ -37,7 +36,7 @@ async function help(name: string | undefined, io: Io): Promise<number> {
 
 async function unknownCommand(name: string, io: Io): Promise<number> {
   const { commands } = await import('./commands.ts')
-  const guess = nearest(name, [...commands.map((command) => command.name), 'version', 'help'])
+  const guess = nearest(name, [...commands.map((command) => command.name), 'help'])
   io.err(
     `sojourn: unknown command "${name}"${guess ? `; did you mean "${guess}"?` : ''}\nRun "sojourn help" for all commands.\n`,
   )

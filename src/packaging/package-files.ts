@@ -43,7 +43,7 @@ const sourcePlaces: Readonly<Record<string, string>> = {
 let root: string | undefined
 
 /** The nearest folder above this file with a `package.json`. */
-function packageRoot(): string {
+export function packageRoot(): string {
   if (root !== undefined) return root
   let folder = import.meta.dirname
   while (!existsSync(join(folder, 'package.json'))) folder = dirname(folder)
