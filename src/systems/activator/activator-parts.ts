@@ -25,6 +25,7 @@ import { settingDefaults, type SettingDefaults } from './model/service-settings.
 import type { EndpointSlice } from './model/endpoints.ts'
 import { ServiceRegistry, type OnDemandService } from './model/service-registry.ts'
 import type { DataPlane } from './proxy/planes/data-plane.ts'
+import type { Wake } from './proxy/routing/ports.ts'
 import { Governance } from './reconcile/governance.ts'
 import { ServiceReconciler } from './reconcile/service-reconciler.ts'
 import { WorkQueues } from './reconcile/work-queues.ts'
@@ -42,7 +43,7 @@ export interface ActivatorPorts {
   readonly events: Pick<EventRecorder, 'record'>
   readonly peers: Peers
   /** Opens the proxy, which calls back with the id of a route while a request waits for it. */
-  readonly openPlane: (onWake: (id: string) => void) => DataPlane
+  readonly openPlane: (onWake: Wake) => DataPlane
 }
 
 export interface ActivatorOptions {
@@ -93,6 +94,8 @@ export interface ActivatorParts extends Omit<Shared, 'ports' | 'options' | 'wake
   readonly tls: TlsParts | undefined
   /** Undefined where one namespace is served: nothing there can be taken from another. */
   readonly domains: DomainStore | undefined
+  /** Reports what keeps the ready pods of a Service from being reached. */
+  readonly noteFault: (service: string, fault: string) => void
 }
 
 interface TlsParts {
@@ -102,7 +105,7 @@ interface TlsParts {
 
 /** What the parts call back; none is called before they are started. */
 export interface ActivatorHooks {
-  readonly onWake: (route: string) => void
+  readonly onWake: Wake
   readonly onDecision: (workload: string, decision: Decision) => void
   readonly refreshCertificates: () => void
   readonly onClaim: () => void
@@ -127,7 +130,7 @@ export function buildActivator(
   const workload = workloadReconciler(shared, feed, hooks.onDecision)
   const service = serviceReconciler(shared, feed, hooks)
   const domains = options.namespace === undefined ? openDomains(shared) : undefined
-  return { ...shared, ...feed, domains }
+  return { ...shared, ...feed, domains, noteFault: (id, fault) => workload.noteFault(id, fault) }
 }
 
 type Feed = Pick<ActivatorParts, 'publisher' | 'listeners' | 'takeover' | 'tls'>

@@ -53,7 +53,7 @@ export class Activator implements PeerService {
     this.#dryRun = options.dryRun ?? false
     this.#address = peers.address
     this.#parts = buildActivator(ports, options, {
-      onWake: (route) => this.#triggers.requestWaiting(route),
+      onWake: (route, fault) => this.#triggers.requestWaiting(route, fault),
       onDecision: (workload, decision) => this.#noteDecision(workload, decision),
       refreshCertificates: () => this.#refreshCertificates(),
       onClaim: () => this.#storeClaimsSoon(),

@@ -3,7 +3,7 @@ import { Activator } from './activator.ts'
 import type { ActivatorOptions, ActivatorPorts } from './activator-parts.ts'
 import { singleReplica, type Peers } from './replicas/peers.ts'
 import type { DataPlane } from './proxy/planes/data-plane.ts'
-import type { ProxyLimits } from './proxy/routing/ports.ts'
+import type { ProxyLimits, Wake } from './proxy/routing/ports.ts'
 import type { TlsPolicy } from './proxy/tls/tls-policy.ts'
 import { ThreadedDataPlane } from './proxy/planes/threaded-data-plane.ts'
 
@@ -46,7 +46,7 @@ export async function startActivator(
 ): Promise<RunningActivator> {
   const { peers = singleReplica(), limits = {}, tlsPort, tlsPolicy = {} } = options
   const threads = options.threads ?? Math.min(maxThreads, availableParallelism())
-  const openPlane = (onWake: (id: string) => void) =>
+  const openPlane = (onWake: Wake) =>
     options.plane ??
     new ThreadedDataPlane({
       threads,

@@ -194,7 +194,7 @@ export class ContainerRunner {
 
   #simulate(): void {
     const { restartPolicy, clock, onChange, recordEvent } = this.#options
-    const message = `container ${this.name} has no command: it is simulated, no process runs`
+    const message = `container ${this.name} has no command: it is simulated: no process runs, and it answers no requests`
     this.#log.write('stdout', Buffer.from(`sojourn: ${message}\n`))
     recordEvent({ type: 'Normal', reason: 'Simulated', message })
     this.#isStarted = true

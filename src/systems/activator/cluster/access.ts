@@ -13,6 +13,8 @@ const follow = ['list', 'watch'] as const
 export const activatorRules: readonly PolicyRule[] = [
   { apiGroups: [''], resources: ['services'], verbs: follow },
   { apiGroups: [''], resources: ['services/status'], verbs: ['patch'] },
+  // Why a workload that was woken does not become ready.
+  { apiGroups: [''], resources: ['pods'], verbs: ['list'] },
   // Waiting pages, each by the name that a Service gives.
   { apiGroups: [''], resources: ['configmaps'], verbs: ['get'] },
   { apiGroups: ['apps'], resources: ['deployments', 'statefulsets', 'replicasets'], verbs: [...follow, 'patch'] },

@@ -1,11 +1,14 @@
-import { configMaps, endpointSlices, services } from '../../../kube/core-types.ts'
+import { configMaps, endpointSlices, pods, services } from '../../../kube/core-types.ts'
 import type { Client } from '../../../client/client.ts'
 import { ownLabel, removeOwn } from '../../../departures/subjects/own-machinery.ts'
 import { type KubeObject, type ObjectRef, type ResourceType, type StoredObject, placeOf } from '../../../kube/object.ts'
 import { deepEqual } from '../../../kube/patches/patch.ts'
 import { ignoring, isStatusError } from '../../../kube/status-error.ts'
 import { formatTime } from '../../../kube/time.ts'
-import type { Condition } from '../../../kube/conditions.ts'
+import { findCondition, type Condition } from '../../../kube/conditions.ts'
+import { formatSelector, requirementsOf, type LabelSelector } from '../../../kube/selector.ts'
+import { podFailure } from '../model/pod-failure.ts'
+import type { WakeFailure } from '../model/service-conditions.ts'
 import { annotation, onDemandLabel } from '../model/annotations.ts'
 import { powerKindOf } from '../model/power-kinds.ts'
 import { companionName } from '../model/host-claims.ts'
@@ -111,6 +114,20 @@ export class Actions {
     const annotations = { ...notSlept, ...(contended === undefined ? {} : { [annotation.contended]: contended }) }
     return (await this.#client.patch(type, placeOf(ref), { type: 'merge', body: { metadata: { annotations } } }))
       .metadata.resourceVersion
+  }
+
+  /** What keeps the pods of a workload from becoming ready, as far as its status and its pods say. */
+  async whyNotReady({ metadata, spec, status }: StoredObject): Promise<WakeFailure | undefined> {
+    const { conditions = [] } = (status ?? {}) as { readonly conditions?: readonly Condition[] }
+    const denied = findCondition(conditions, 'ReplicaFailure')
+    if (denied?.status === 'True') return { reason: denied.reason || 'ReplicaFailure', message: denied.message }
+    const { selector } = (spec ?? {}) as { readonly selector?: LabelSelector }
+    if (!selector) return undefined
+    const labelSelector = formatSelector(requirementsOf(selector))
+    const where = metadata.namespace ? { namespace: metadata.namespace } : {}
+    // Without the right to list pods the reason stays unknown.
+    const found = await this.#client.list(pods, { ...where, labelSelector, limit: 20 }).catch(() => undefined)
+    return found?.items.map(podFailure).find((failure) => failure !== undefined)
   }
 
   /** The field manager that set the replicas of a workload, if the API server says. Caches leave that out. */

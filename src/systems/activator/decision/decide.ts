@@ -37,6 +37,8 @@ export interface WakeBackoff {
   /** No attempt before this time. */
   readonly retryAt: number
   readonly because: 'backoff' | 'wake-denied'
+  /** It is being woken, and may take until then: a visitor who did not wait for it must not put it back to sleep. */
+  readonly until?: number | undefined
 }
 
 export interface Observed {
@@ -56,6 +58,7 @@ export type Because =
   | 'minimum'
   | 'idle'
   | 'in-use'
+  | 'waking'
   | 'recently-used'
   | 'kept-awake'
   | 'bypassed'
@@ -92,6 +95,8 @@ export function decide(observed: Observed, now: number): Decision {
     return usage.waiting > 0 ? { do: 'refuse', because: 'target-gone', until: undefined } : stay('absent')
   if (workload.deleting) return stay('being-deleted')
   if (power === 'unknown' && usage.waiting === 0) return stay('unknown')
+  const wakingUntil = observed.wake.until ?? 0
+  if (workload.replicas > 0 && now < wakingUntil && usage.waiting === 0) return stay('waking', wakingUntil)
   const ruled = typeof power === 'object' ? byPower(observed, workload, power, now) : undefined
   if (ruled) return ruled
   if (rules.length === 0) return stay('no-route')

@@ -25,6 +25,11 @@ export class WakeAttempts {
     return attempt.since
   }
 
+  /** Since when it is being woken without a pod that is ready; undefined if it is not. */
+  since(workload: string): number | undefined {
+    return this.#attempts.get(workload)?.since
+  }
+
   /** Notes a failed attempt: the next one is 1, 2, 4 … 60 seconds away. Returns when. */
   failed(workload: string, because: WakeBackoff['because'], now: number): number {
     const attempt = this.#attempt(workload)

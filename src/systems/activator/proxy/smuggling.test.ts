@@ -29,7 +29,7 @@ const heads: [string, string][] = [
   ['a host with credentials', 'GET / HTTP/1.1\r\nHost: a@app.test\r\n\r\n'],
   ['a space in the target', 'GET /a b HTTP/1.1\r\nHost: app.test\r\n\r\n'],
   ['a target with credentials', 'GET http://a@app.test/ HTTP/1.1\r\nHost: app.test\r\n\r\n'],
-  ['bad chunks in the first packet', `${post}Transfer-Encoding: chunked\r\n\r\n5;x\r\nhello\r\n0\r\n\r\n${inner}`],
+  ['bad chunks in the first packet', `${post}Transfer-Encoding: chunked\r\n\r\n5;x\nhello\r\n0\r\n\r\n${inner}`],
   ['a chunk size with a line feed', `${post}Transfer-Encoding: chunked\r\n\r\n5\nhello\r\n0\r\n\r\n${inner}`],
 ]
 

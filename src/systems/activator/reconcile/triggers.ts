@@ -21,6 +21,7 @@ export interface TriggersParts {
   readonly queues: WorkQueues
   readonly peers: Peers
   readonly governance: Governance
+  readonly noteFault: (service: string, fault: string) => void
   readonly now: () => number
 }
 
@@ -42,10 +43,11 @@ export class Triggers {
   }
 
   /** A request is waiting for the pods of the Service that this route leads to. */
-  requestWaiting(route: string): void {
-    const { registry, queues, governance } = this.#parts
+  requestWaiting(route: string, fault?: string): void {
+    const { registry, queues, governance, noteFault } = this.#parts
     const service = registry.get(serviceOfRoute(route))
     if (!service) return
+    if (fault !== undefined) noteFault(service.id, fault)
     queues.enqueueWorkloads([...service.settings.workloads, ...governance.requested(service.namespace).map(refOf)])
   }
 

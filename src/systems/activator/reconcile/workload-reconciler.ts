@@ -17,7 +17,7 @@ import type { Peers } from '../replicas/peers.ts'
 import type { DataPlane } from '../proxy/planes/data-plane.ts'
 import type { Publisher } from '../feed/publisher.ts'
 import { workloadId, type OnDemandService, type ServiceRegistry } from '../model/service-registry.ts'
-import { afterWaking, whileContended, type WakeFailure } from '../model/service-conditions.ts'
+import { afterWaking, wakeFailureOf, whileContended, type WakeFailure } from '../model/service-conditions.ts'
 import { asleepSince } from '../model/sleep-annotations.ts'
 import type { Governance, Governed } from './governance.ts'
 import { TwoPhaseSleep } from './two-phase-sleep.ts'
@@ -100,7 +100,7 @@ export class WorkloadReconciler {
     const replicas = typeof object === 'string' ? undefined : workloads.replicas(object)
     if (typeof object !== 'string' && replicas !== undefined) this.#mergePersistedUse(id, { object, replicas }, routes)
     const workload = this.#observe(object, replicas)
-    this.#checkWakeTimeout(id, workload, routes)
+    await this.#checkWakeTimeout(id, workload, routes)
     const decision = this.#decide(id, workload, { ...governed, routes })
     for (const route of routes) this.#parts.publisher.publish(route.id)
     if (typeof object === 'string' || replicas === undefined)
@@ -141,7 +141,7 @@ export class WorkloadReconciler {
         workload,
         rules: routes.map((route) => ruleOf(route, isBypassed(route))),
         usage: usage.of(ids, at),
-        wake: wakeAttempts.of(id),
+        wake: { ...wakeAttempts.of(id), until: this.#wakingUntil(id, routes) },
         power,
       },
       at,
@@ -164,7 +164,7 @@ export class WorkloadReconciler {
       case 'refuse':
         return decision.until === undefined ? settled : wakeAt(decision.until)
       case 'stay': {
-        const waking = this.#wakingUntil(subject)
+        const waking = this.#wakingUntil(subject.id, subject.routes)
         if (decision.because === 'bypassed') return wakeAt(now() + recheckMs)
         // Nothing tells when the last request has ended: look when it could have been idle for long enough.
         const ttlMs = Math.max(...subject.routes.map(({ settings }) => settings.scaling.ttlMs))
@@ -327,39 +327,57 @@ export class WorkloadReconciler {
     }
   }
 
-  /** Backs off from a workload that is scaled up but has had no ready pod for too long while requests wait. */
-  #checkWakeTimeout(id: string, workload: Workload | 'unknown' | 'absent', routes: readonly OnDemandService[]): void {
-    const { wakeAttempts, publisher, usage, now, events, workloads } = this.#parts
+  /** Backs off from a workload that is scaled up but has had no ready pod for too long since it was woken. */
+  async #checkWakeTimeout(
+    id: string,
+    workload: Workload | 'unknown' | 'absent',
+    routes: readonly OnDemandService[],
+  ): Promise<void> {
+    const { wakeAttempts, publisher, usage, now, events, log, workloads, actions } = this.#parts
     if (typeof workload === 'string' || workload.replicas === 0) return
     const main = routes.filter((route) => isMain(route, id))
     if (main.length === 0 || main.some((route) => publisher.isReachable(route))) return wakeAttempts.forget(id)
-    const waiting =
-      usage.of(
-        main.map((route) => route.id),
-        now(),
-      ).waiting > 0
-    const { retryAt } = wakeAttempts.of(id)
-    if (!waiting || now() < retryAt) return
-    const since = wakeAttempts.began(id, now())
-    if (now() < since + readinessTimeoutOf(routes)) return
+    const { waiting } = usage.of(
+      main.map((route) => route.id),
+      now(),
+    )
+    if (now() < wakeAttempts.of(id).retryAt) return
+    const since = waiting > 0 ? wakeAttempts.began(id, now()) : wakeAttempts.since(id)
+    if (since === undefined || now() < since + readinessTimeoutOf(routes)) return
     wakeAttempts.failed(id, 'backoff', now())
     const object = workloads.lastSeen(refOfWorkload(routes, id)!)
-    const message = `No pod was ready within ${formatDuration(readinessTimeoutOf(routes))}.`
+    const { reason, message: why } = (object && (await actions.whyNotReady(object))) ?? {
+      reason: 'NotReadyInTime',
+      message: '',
+    }
+    const message = `No pod was ready within ${formatDuration(readinessTimeoutOf(routes))}.${why && ` ${why}`}`
+    log.error('could not wake', { workload: id, reason, error: message })
     if (object) events.record(object, { type: 'Warning', reason: 'NotReadyInTime', message })
+    await this.#tellFailure(main, { reason, message })
   }
 
-  /** When a waking workload has to be judged, or a resting one tried again. */
-  #wakingUntil({ id, routes }: Subject): number | undefined {
-    const { wakeAttempts, usage, publisher, now } = this.#parts
+  /** Until when a workload that was woken may take to have a ready pod, or when a failing one is tried again. */
+  #wakingUntil(id: string, routes: readonly OnDemandService[]): number | undefined {
+    const { wakeAttempts, publisher, now } = this.#parts
     const { retryAt } = wakeAttempts.of(id)
     if (now() < retryAt) return retryAt
-    const waiting =
-      usage.of(
-        routes.map((route) => route.id),
-        now(),
-      ).waiting > 0
-    if (!waiting || routes.some((route) => isMain(route, id) && publisher.isReachable(route))) return undefined
-    return wakeAttempts.began(id, now()) + readinessTimeoutOf(routes)
+    const since = wakeAttempts.since(id)
+    const main = routes.filter((route) => isMain(route, id))
+    if (since === undefined || main.length === 0 || main.some((route) => publisher.isReachable(route))) return undefined
+    return since + readinessTimeoutOf(routes)
+  }
+
+  /** Ready pods of a Service cannot be reached: a person has to correct that. Told once, until a pod is reached. */
+  noteFault(id: string, fault: string): void {
+    const { registry, caches, events, log } = this.#parts
+    const route = registry.get(id)
+    const service = route && caches.services.get(route.namespace, route.name)
+    if (!route || !service) return
+    const message = `A pod is ready, but: ${fault} (targetPort ${route.port?.targetPort ?? route.port?.port}).`
+    if (wakeFailureOf(service)?.message === message) return
+    log.error('pods cannot be reached', { service: id, error: message })
+    events.record(service, { type: 'Warning', reason: 'ConnectionRefused', message })
+    void this.#tellFailure([route], { reason: 'ConnectionRefused', message }).catch(() => {})
   }
 
   /** The label, and now and then the last use: what other replicas and people go by. Answers whether it wrote. */
@@ -374,8 +392,10 @@ export class WorkloadReconciler {
       return true
     }
     if (routes.length === 0) return false
-    if (routes.some((route) => isMain(route, id) && this.#parts.publisher.isReachable(route)))
-      await this.#tellServices(routes, (service, at) => afterWaking(service, undefined, at))
+    // Pods that are listed are not reached yet: a refused port shows only once a request waits for it.
+    const isReached = (route: OnDemandService) =>
+      isMain(route, id) && this.#parts.publisher.isReachable(route) && usage.of([route.id], now()).waiting === 0
+    if (routes.some(isReached)) await this.#tellServices(routes, (service, at) => afterWaking(service, undefined, at))
     const contention = object.metadata.annotations?.[annotation.contended]
     await this.#tellServices(routes, (service, at) => whileContended(service, contention, at))
     const isUnmarked = peers.leading && object.metadata.labels?.[onDemandLabel.key] !== onDemandLabel.value

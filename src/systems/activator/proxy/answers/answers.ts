@@ -76,6 +76,8 @@ export interface AnswerOptions {
   readonly close: boolean
   readonly isHead?: boolean
   readonly retryAfterSeconds?: number
+  /** Said behind the sentence. */
+  readonly detail?: string | undefined
 }
 
 /** The status an answer of the proxy's own carries. */
@@ -94,7 +96,7 @@ export function answer(because: Because, options: AnswerOptions): string {
     options.retryAfterSeconds === undefined
       ? ''
       : `Retry-After: ${Math.max(1, Math.ceil(options.retryAfterSeconds))}\r\n`
-  return page(statusOf[because], `${sentences[because]}\n`, {
+  return page(statusOf[because], `${sentences[because]}${options.detail === undefined ? '' : ` ${options.detail}`}\n`, {
     ...options,
     type: 'text/plain; charset=utf-8',
     extra: `X-Sojourn-Because: ${because}\r\n${retry}`,

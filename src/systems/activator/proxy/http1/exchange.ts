@@ -12,6 +12,8 @@ import type { Target } from '../routing/target.ts'
 import type { UpstreamFailure, Framing, UpstreamRequest, UpstreamConnection } from '../routing/upstream-connection.ts'
 import { defaultWaitingPage, refreshSeconds } from '../answers/waiting-page.ts'
 
+const unreachable = 'A pod is ready, but accepts no connections at its port.'
+
 /** The client's side of an exchange. */
 export interface ClientLink {
   /** HTTP/1.`minor` is what the client speaks. */
@@ -399,7 +401,10 @@ export class Exchange implements UpstreamRequest, Waiter {
   /** Responds in place of the workload. */
   #answer(because: Because, retryAfterSeconds: number | undefined, close: boolean): void {
     const retry = retryAfterSeconds === undefined ? {} : { retryAfterSeconds }
-    this.#reply(statusFor(because), (options) => answer(because, { ...options, ...retry }), close)
+    // Addresses of pods are for the operator: they are in the Event and the condition.
+    const isUnreachable = because === 'not-ready-in-time' && this.route.target.fault !== undefined
+    const detail = isUnreachable ? unreachable : undefined
+    this.#reply(statusFor(because), (options) => answer(because, { ...options, ...retry, detail }), close)
   }
 
   /** Tells the proxy in front that a pod is ready for the request. */

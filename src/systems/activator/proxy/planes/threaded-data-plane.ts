@@ -4,7 +4,7 @@ import { systemClock } from '../../../../runtime/time/clock.ts'
 import type { Certificate, CertificateFault } from '../tls/certificates.ts'
 import { Counters } from '../routing/counters.ts'
 import type { DataPlane, TargetLoad } from './data-plane.ts'
-import type { ProxyLimits } from '../routing/ports.ts'
+import type { ProxyLimits, Wake } from '../routing/ports.ts'
 import type { ListenOptions } from './proxy.ts'
 import type { RouteConfig } from '../routing/route.ts'
 import { shareOf } from '../routing/shares.ts'
@@ -17,7 +17,7 @@ export interface ThreadedOptions {
   readonly limits?: Partial<ProxyLimits>
   readonly tls?: TlsPolicy
   /** A request waits for this target. */
-  readonly onWake: (target: string) => void
+  readonly onWake: Wake
   /** A thread died; the proxy goes on with a new one. */
   readonly onCrash?: (error: Error) => void
 }
@@ -152,7 +152,7 @@ class Thread {
   constructor(
     start: WorkerStart,
     counters: Counters,
-    on: { readonly onWake: (target: string) => void; readonly onExit: (error: Error) => void },
+    on: { readonly onWake: Wake; readonly onExit: (error: Error) => void },
   ) {
     this.counters = counters
     this.#worker = new Worker(threadEntry('proxy'), { workerData: start })
@@ -166,7 +166,7 @@ class Thread {
       on.onExit(failure)
     })
     this.#worker.on('message', (message: FromWorker) => {
-      if (message.did === 'wake') on.onWake(message.target)
+      if (message.did === 'wake') on.onWake(message.target, message.fault)
       else this.#answered(message)
     })
   }

@@ -26,7 +26,7 @@ export type ToWorker =
 
 /** Messages from a thread. */
 export type FromWorker =
-  | { readonly did: 'wake'; readonly target: string }
+  | { readonly did: 'wake'; readonly target: string; readonly fault?: string }
   | { readonly did: 'drain'; readonly id: number; readonly load: TargetLoad }
   | { readonly did: 'certificates'; readonly id: number; readonly faults: readonly CertificateFault[] }
   | { readonly did: 'listen'; readonly id: number; readonly port: number }

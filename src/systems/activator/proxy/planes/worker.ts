@@ -12,7 +12,7 @@ const counters = new Counters()
 const proxy = new Proxy(
   {
     clock: systemClock,
-    wake: (target) => tell({ did: 'wake', target }),
+    wake: (target, fault) => tell({ did: 'wake', target, ...(fault === undefined ? {} : { fault }) }),
     random: smallRandom(randomInt(1, 0x7fffffff)),
   },
   { limits, tls, counters },

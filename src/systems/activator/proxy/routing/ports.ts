@@ -1,11 +1,16 @@
 import type { Clock } from '../../../../runtime/time/clock.ts'
 import type { Route } from './route.ts'
 
+export type Wake = (target: string, fault?: string) => void
+
 /** What one thread of the proxy needs from outside. */
 export interface ProxyPorts {
   readonly clock: Clock
-  /** A request waits for this target: have it woken. Called again while requests wait; must not block. */
-  readonly wake: (target: string) => void
+  /**
+   * A request waits for this target: have it woken. Called again while requests wait; must not block. `fault`: what keeps its
+   * ready pods from being reached.
+   */
+  readonly wake: Wake
   /** A number in [0, 1): spreads requests over pods. */
   readonly random: () => number
 }

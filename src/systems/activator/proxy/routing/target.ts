@@ -14,6 +14,8 @@ const wakeAgainMs = 1000
 // A pod may close a connection idle for longer than this just as something is sent on it.
 const freshMs = 1000
 const timedWakes = 15
+// A pod without a readiness probe is ready before it listens: its first refusals are no fault.
+const faultAfterMs = 5000
 
 /** One pod of a workload, as one thread sees it. */
 export class Endpoint {
@@ -83,6 +85,7 @@ export class Endpoint {
   connected(connection: UpstreamConnection): void {
     this.dials.delete(connection)
     this.#proven = true
+    this.target.reached()
   }
 
   disconnected(connection: UpstreamConnection): void {
@@ -139,6 +142,8 @@ export class Target {
   /** Since when it is being woken. The request that caused it may have been answered with the waiting page since. */
   #wakingSince: number | undefined
   #cancelRedial: (() => void) | undefined
+  /** Since when no dial has succeeded, and how the last one failed. */
+  #fault: { readonly since: number; readonly message: string } | undefined
 
   constructor(id: string, time: CoarseTime, limits: ProxyLimits, ports: ProxyPorts) {
     this.id = id
@@ -184,6 +189,16 @@ export class Target {
   /** How long it has been waking. */
   get wakingMs(): number {
     return this.#wakingSince === undefined ? 0 : this.#ports.clock.monotonic() - this.#wakingSince
+  }
+
+  /** What has kept every pod from being reached for a while, though they are ready. */
+  get fault(): string | undefined {
+    const { since = Infinity, message } = this.#fault ?? {}
+    return this.#ports.clock.monotonic() - since >= faultAfterMs ? message : undefined
+  }
+
+  reached(): void {
+    this.#fault = undefined
   }
 
   /** Applies the state that the control plane reports, and resumes the requests that can now go on. */
@@ -268,12 +283,14 @@ export class Target {
     if (now - this.#wokenAt < wakeAgainMs) return
     this.#wokenAt = now
     if (this.#endpoints.length === 0) this.#wakingSince ??= now
-    this.#ports.wake(this.id)
+    this.#ports.wake(this.id, this.fault)
   }
 
   /** A dial failed: pause, then dial again if a request waits. */
-  dialFailed(endpoint: Endpoint): void {
+  dialFailed(endpoint: Endpoint, error?: Error | null): void {
     endpoint.rest()
+    const { since = this.#ports.clock.monotonic() } = this.#fault ?? {}
+    this.#fault = { since, message: `${failureOf(error)} at ${endpoint.address.host}:${endpoint.address.port}` }
     this.#cancelRedial ??= this.#ports.clock.after(redialMs, () => {
       this.#cancelRedial = undefined
       for (const each of this.#endpoints) each.tryAgain()
@@ -318,4 +335,13 @@ export class Target {
     })
     for (const gone of kept.values()) gone.retire()
   }
+}
+
+function failureOf(error: Error | null | undefined): string {
+  const { code } = (error ?? {}) as { readonly code?: string }
+  return code === 'ECONNREFUSED'
+    ? 'connection refused'
+    : code === undefined
+      ? 'no connection'
+      : `no connection (${code})`
 }

@@ -7,6 +7,14 @@ import { connectionOptions, saysOnly } from './rewrite.ts'
 import { ownBytes, write } from '../wire/socket-writes.ts'
 import type { Endpoint } from './target.ts'
 
+const lookahead = new ChunkedBody()
+
+function isMalformed(bytes: Buffer, start: number, end: number): boolean {
+  lookahead.reset()
+  lookahead.follow(bytes, start, end)
+  return lookahead.broken
+}
+
 /** How the end of a response body is known. */
 export type Framing = 'none' | 'length' | 'chunked' | 'until-close'
 
@@ -196,7 +204,11 @@ export class UpstreamConnection implements SocketOwner {
     }
     this.#framing = framingOf(head, served.isHead)
     this.#left = this.#framing === 'length' ? head.contentLength : 0
-    if (this.#framing === 'chunked') (this.#chunks ??= new ChunkedBody()).reset()
+    if (this.#framing === 'chunked') {
+      // Before anything is sent to the client: a body that is malformed from the start is a 502.
+      if (isMalformed(bytes, head.end, end)) return this.#break('bad-response')
+      ;(this.#chunks ??= new ChunkedBody()).reset()
+    }
     if (this.#framing === 'until-close') this.#reusable = false
     const text = served.respond(bytes, head, this.#framing)
     if (this.#phase !== 'head') return
@@ -284,7 +296,7 @@ export class UpstreamConnection implements SocketOwner {
     if (idle >= 0) this.endpoint.idle.splice(idle, 1)
     this.#release()
     this.#die()
-    if (phase === 'dialling') this.endpoint.target.dialFailed(this.endpoint)
+    if (phase === 'dialling') this.endpoint.target.dialFailed(this.endpoint, this.socket.errored)
     if (!carried) return
     if (phase === 'tunnel' && this.#hasEnded) carried.tunnelEnded()
     else if (phase === 'dialling') carried.broke('dial-failed', false)

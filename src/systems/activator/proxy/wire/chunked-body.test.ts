@@ -22,13 +22,22 @@ describe('a chunked body', () => {
     expect(follow('5\r\nhello\r\n0\r\n\r\nGET /')).toEqual({ done: true, broken: false, at: 15, content: 'hello' })
   })
 
+  it.each(['5;a=b', '5;name="a; b"', '5 ', '5 \t; a', '00005;a'])('ignores extensions and padding: %s', (size) => {
+    expect(follow(`${size}\r\nhello\r\n0;last\r\n\r\n`)).toMatchObject({ done: true, content: 'hello' })
+  })
+
   it('may carry trailers', () => {
     expect(follow('0\r\nChecksum: abc\r\nX-Y: z\r\n\r\n').done).toBe(true)
   })
 
   it.each([
-    ['an extension', '5;a=b\r\nhello\r\n0\r\n\r\n'],
-    ['a space behind the size', '5 \r\nhello\r\n0\r\n\r\n'],
+    ['a line feed in an extension', '5;a=b\nhello\r\n0\r\n\r\n'],
+    ['a carriage return in an extension', '5;a\rb\r\nhello\r\n0\r\n\r\n'],
+    ['a NUL in an extension', '5;a=\0\r\nhello\r\n0\r\n\r\n'],
+    ['an extension that never ends', `5;${'a'.repeat(5000)}\r\nhello\r\n0\r\n\r\n`],
+    ['many short extensions', `${'1;aaaaaaa\r\nx\r\n'.repeat(600)}0\r\n\r\n`],
+    ['a second size', '5 5\r\nhello\r\n0\r\n\r\n'],
+    ['an extension without a size', ';a=b\r\nhello\r\n0\r\n\r\n'],
     ['a space before the size', ' 5\r\nhello\r\n0\r\n\r\n'],
     ['a signed size', '+5\r\nhello\r\n0\r\n\r\n'],
     ['a prefixed size', '0x5\r\nhello\r\n0\r\n\r\n'],

@@ -2,15 +2,31 @@ import { CR, hexValue, LF } from './bytes.ts'
 
 const maxSizeDigits = 12
 const maxTrailerBytes = 8192
+/** Of all extensions and padding of a body together: neither carries anything for anyone. */
+const maxExtensionBytes = 4096
+const TAB = 9
+const SPACE = 32
+const SEMICOLON = 59
+const DELETE = 127
 const forbiddenTrailer =
   /^(?:content-length|transfer-encoding|host|connection|te|trailer|upgrade|content-encoding|content-type|content-range|authorization|set-cookie|cookie|expect|keep-alive|proxy-.*)$/
 const trailerLine = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+:[\t\x20-\x7e\x80-\xff]*$/
 
-type Phase = 'size' | 'size-lf' | 'data' | 'data-cr' | 'data-lf' | 'trailer' | 'done' | 'broken'
+type Phase =
+  | 'size'
+  | 'padding'
+  | 'extension'
+  | 'size-lf'
+  | 'data'
+  | 'data-cr'
+  | 'data-lf'
+  | 'trailer'
+  | 'done'
+  | 'broken'
 
 /**
- * Finds the end of a chunked body (RFC 9112 §7.1) without decoding it. Chunk extensions and anything else that two
- * parsers could read differently make it `broken`.
+ * Finds the end of a chunked body (RFC 9112 §7.1) without decoding it. Chunk extensions are ignored (§7.1.1), but no control
+ * character is taken in them: what two parsers could read differently makes it `broken`.
  */
 export class ChunkedBody {
   #phase: Phase = 'size'
@@ -18,6 +34,7 @@ export class ChunkedBody {
   #digits = 0
   #line = ''
   #trailerBytes = 0
+  #extensionBytes = 0
   /** Start and end of each run of content in the bytes last followed. */
   readonly runs: number[] = []
   /** The fields behind the content, `name:value` each. */
@@ -37,6 +54,7 @@ export class ChunkedBody {
     this.#digits = 0
     this.#line = ''
     this.#trailerBytes = 0
+    this.#extensionBytes = 0
     if (this.trailers.length > 0) this.trailers = []
   }
 
@@ -62,6 +80,9 @@ export class ChunkedBody {
     switch (this.#phase) {
       case 'size':
         return this.#sizeByte(byte)
+      case 'padding':
+      case 'extension':
+        return this.#extensionByte(byte)
       case 'size-lf':
         this.#phase = byte !== LF ? 'broken' : this.#size > 0 ? 'data' : 'trailer'
         this.#digits = 0
@@ -84,6 +105,10 @@ export class ChunkedBody {
       this.#phase = 'size-lf'
       return
     }
+    if (this.#digits > 0 && (byte === SEMICOLON || byte === SPACE || byte === TAB)) {
+      this.#phase = 'padding'
+      return this.#extensionByte(byte)
+    }
     const digit = hexValue[byte]!
     if (digit < 0 || this.#digits === maxSizeDigits) {
       this.#phase = 'broken'
@@ -91,6 +116,14 @@ export class ChunkedBody {
     }
     this.#size = this.#digits === 0 ? digit : this.#size * 16 + digit
     this.#digits++
+  }
+
+  #extensionByte(byte: number): void {
+    if (byte === CR) this.#phase = 'size-lf'
+    else if (++this.#extensionBytes > maxExtensionBytes || (byte < SPACE && byte !== TAB) || byte === DELETE)
+      this.#phase = 'broken'
+    else if (byte === SEMICOLON) this.#phase = 'extension'
+    else if (this.#phase === 'padding' && byte !== SPACE && byte !== TAB) this.#phase = 'broken'
   }
 
   #trailerByte(byte: number): void {
