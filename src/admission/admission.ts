@@ -9,6 +9,7 @@ import { scheduleProblems } from '../apis/work-window.ts'
 import type { KubeObject } from '../kube/object.ts'
 import { requirementsOf } from '../kube/selector.ts'
 import { isStatusError, StatusError } from '../kube/status-error.ts'
+import { resultProblems } from '../systems/cleaner/decision/conditions.ts'
 import { readModel } from '../systems/cleaner/decision/read-model.ts'
 import { pipelineProblems } from '../systems/promoter/model/problems.ts'
 
@@ -77,5 +78,5 @@ function selectorProblems(
 
 function cleanerProblems(object: KubeObject): readonly Problem[] {
   const reading = readModel(object)
-  return 'problems' in reading ? reading.problems : []
+  return 'problems' in reading ? reading.problems : resultProblems(reading.model)
 }

@@ -11,8 +11,12 @@ const cleaner = (condition: string) => ({
 const good = cleaner('time > timestamp("2026-01-01T00:00:00Z")')
 const bad = cleaner('time >')
 
+const route = validateRoute({
+  typeOf: ({ kind }) => Promise.resolve(kind.toLowerCase() === 'configmap' ? ({} as never) : undefined),
+  forget() {},
+})
 const send = (body: string): Promise<RouteResponse> =>
-  validateRoute.handle({
+  route.handle({
     method: 'POST',
     url: '/sojourn/v1alpha1/validate',
     remoteAddress: '127.0.0.1',
@@ -36,6 +40,35 @@ it('refuses what the embedded server refuses, naming the field', async () => {
       uid: 'u1',
       allowed: false,
       status: { code: 422, reason: 'Invalid', message: expect.stringContaining('spec.conditions[0]') },
+    },
+  })
+})
+
+it('warns of a kind that the cluster does not serve', async () => {
+  const targets = ['configmap', 'Depolyment'].map((kind, index) => ({
+    name: `t${index}`,
+    delete: true,
+    reference: { apiVersion: 'v1', kind, name: 'a' },
+  }))
+  const { body } = await review({ operation: 'CREATE', object: { ...good, spec: { ttl: '1h', targets } } })
+  expect(body).toMatchObject({
+    response: {
+      allowed: true,
+      warnings: [
+        'spec.targets[1].reference.kind: the cluster serves no Depolyment in v1: nothing is found until it does',
+      ],
+    },
+  })
+})
+
+it('refuses a condition that can never be a boolean', async () => {
+  const { body } = await review({ operation: 'CREATE', object: cleaner('"true"') })
+  expect(body).toMatchObject({
+    response: {
+      allowed: false,
+      status: {
+        message: expect.stringContaining('spec.conditions[0]: Invalid value: evaluates to string, not to bool'),
+      },
     },
   })
 })

@@ -1,9 +1,11 @@
+import type { Discovery } from '../client/discovery.ts'
 import type { KubeObject } from '../kube/object.ts'
 import { parseApiVersion } from '../kube/object.ts'
 import type { StatusError } from '../kube/status-error.ts'
 import type { Route, RouteResponse } from '../runtime/http/route.ts'
 import { recordWriter } from '../tenancy/creator-record.ts'
 import { checks, invalid } from './admission.ts'
+import { referredKinds, warningAbout } from './unknown-kinds.ts'
 
 /** The fields of an AdmissionReview request that the webhook reads. */
 interface AdmissionRequest {
@@ -21,11 +23,13 @@ const apiVersion = 'admission.k8s.io/v1'
 export const validatePath = '/sojourn/v1alpha1/validate'
 
 /** Answers an AdmissionReview by the same checks as the embedded server. API servers call webhooks without a token. */
-export const validateRoute: Route = {
-  method: 'POST',
-  path: validatePath,
-  authenticated: false,
-  handle: ({ body }) => Promise.resolve(answer(body, validity)),
+export function validateRoute(discovery: Pick<Discovery, 'typeOf' | 'forget'>): Route {
+  return {
+    method: 'POST',
+    path: validatePath,
+    authenticated: false,
+    handle: ({ body }) => answer(body, (request) => validity(request, discovery)),
+  }
 }
 
 /** Where a cluster without MutatingAdmissionPolicies has the creator of an object recorded. */
@@ -36,21 +40,40 @@ export const recordCreatorRoute: Route = {
   method: 'POST',
   path: recordCreatorPath,
   authenticated: false,
-  handle: ({ body }) => Promise.resolve(answer(body, recordPatch)),
+  handle: ({ body }) => answer(body, recordPatch),
 }
 
-function answer(body: string, judge: (request: AdmissionRequest) => object): RouteResponse {
+async function answer(
+  body: string,
+  judge: (request: AdmissionRequest) => object | Promise<object>,
+): Promise<RouteResponse> {
   const request = requestIn(body)
   if (typeof request === 'string') return { status: 400, body: { message: request } }
-  const response = { uid: request.uid, allowed: true, ...judge(request) }
+  const response = { uid: request.uid, allowed: true, ...(await judge(request)) }
   return { status: 200, body: { apiVersion, kind: 'AdmissionReview', response } }
 }
 
-function validity(request: AdmissionRequest): object {
+async function validity(request: AdmissionRequest, discovery: Pick<Discovery, 'typeOf' | 'forget'>): Promise<object> {
   const refusal = refusalOf(request)
-  if (!refusal) return {}
+  if (!refusal) return { warnings: await warningsFor(request, discovery) }
   const { code, reason, message, details } = refusal
   return { allowed: false, status: { code, reason, message, ...(details ? { details } : {}) } }
+}
+
+async function warningsFor(
+  { operation, subResource = '', object }: AdmissionRequest,
+  discovery: Pick<Discovery, 'typeOf' | 'forget'>,
+): Promise<readonly string[]> {
+  if (operation === 'DELETE' || subResource !== '' || !object) return []
+  const warnings: string[] = []
+  for (const reference of referredKinds(object)) {
+    const isServed = async () => (await discovery.typeOf(reference)) !== undefined
+    // What is not known may have been defined since it was last asked. An unanswered question is no warning.
+    if (await isServed().catch(() => true)) continue
+    discovery.forget(reference.apiVersion)
+    if (!(await isServed().catch(() => true))) warnings.push(warningAbout(reference))
+  }
+  return warnings
 }
 
 function recordPatch({ operation, subResource = '', object, oldObject, userInfo }: AdmissionRequest): object {

@@ -161,6 +161,9 @@ export const decisionStatus = object(
       }),
       { description: 'Targets to delete. Objects created after the decision are kept.' },
     ),
+    notFound: optional(
+      list(string(), { description: 'What was to be deleted and did not exist, each with its target or release.' }),
+    ),
     waitUntil: optional(
       time({ description: 'Until when releases and CloudEvent wait for the finalizers of the targets.' }),
     ),

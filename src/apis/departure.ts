@@ -30,6 +30,7 @@ const spec = object(
       { description: 'The deleted object.' },
     ),
     because: string({ description: 'Why the object was deleted, as a machine-readable word of the deciding system.' }),
+    note: optional(string({ description: 'What the deciding system found and did not find, as a sentence.' })),
     by: object(
       {
         system: oneOf(['cleaner', 'collector', 'janitor', 'promoter', 'activator', 'environments', 'user'], {

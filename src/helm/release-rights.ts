@@ -19,7 +19,7 @@ export interface ReleaseActors extends ReleasePlace {
 }
 
 /** Whether the uninstall of a release may begin, and what it is then bound to. */
-export type Preflight = { readonly refusal: Refusal } | { readonly digest: string }
+export type Preflight = { readonly refusal: Refusal } | { readonly digest: string; readonly isAbsent: boolean }
 
 /** Asks before anything is recorded or deleted whether the identity behind the Cleaner may do all that the release asks for. */
 export async function preflight(place: ReleaseActors): Promise<Preflight> {
@@ -28,7 +28,7 @@ export async function preflight(place: ReleaseActors): Promise<Preflight> {
   const holders = await readHolders(place)
   const { record } = await newestReadable(holders, place)
   const refused = record && (await refusalOfPlan(place, { holders, plan: planUninstall(record) }))
-  return refused ? { refusal: refused } : { digest: digestOf(record) }
+  return refused ? { refusal: refused } : { digest: digestOf(record), isAbsent: holders.length === 0 }
 }
 
 /**

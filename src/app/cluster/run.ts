@@ -77,7 +77,7 @@ export async function startRun(config: Config, cluster: ClusterConfig, ports: Ru
   const { lifecycle, networks } = instance
   await networks.denyServer(server)
   opened.defer(() => lifecycle.stop())
-  if (config.only.includes('cleaner')) routes.add(validateRoute, recordCreatorRoute)
+  if (config.only.includes('cleaner')) routes.add(validateRoute(client.discovery), recordCreatorRoute)
   lifecycle.runEverywhere(followCertificate(source, { clock, log, use: side.use }))
   if (!isProxyAlone) lifecycle.runEverywhere(leadership)
   lifecycle.runEverywhere(loopLag(instance))

@@ -14,6 +14,7 @@ import { machineAndPrivate } from '../../runtime/http/outgoing.ts'
 import { proveOutgoing } from '../../runtime/http/prove-outgoing.ts'
 import type { RouteUser } from '../../runtime/http/route.ts'
 import { ownKindsAdmission } from '../../admission/admission.ts'
+import { unknownKindsHook } from '../../admission/unknown-kinds.ts'
 import { approvalAdmission } from '../../admission/policies/approval-policy.ts'
 import { creatorAdmission, type MayDo } from '../../admission/creator-admission.ts'
 import { recordAdmission } from '../../admission/policies/record-policy.ts'
@@ -63,6 +64,7 @@ export async function startUp(given: Config, log: Logger): Promise<Up> {
   const routes = new RouteTable()
   const bonds = new BondAdmission()
   const notices = config.only.includes('collector') ? [] : [noCollectorWarning(store, clock)]
+  const unknownKinds = unknownKindsHook(() => server.kinds.all())
   const home = Promise.withResolvers<Client>()
   const mayDo: MayDo = (user, access) => server.authorize(user, { subresource: '', ...access }).allowed
   const isSojourn = ({ name }: User) => name === sojournUser.name
@@ -79,7 +81,7 @@ export async function startUp(given: Config, log: Logger): Promise<Up> {
     random: systemRandom,
     uid: () => randomUUID(),
     credentialsDirectory: directory.file('pki'),
-    admission: [...tenancy, ownKindsAdmission, approvalAdmission, bonds.hook, ...notices],
+    admission: [...tenancy, ownKindsAdmission, approvalAdmission, bonds.hook, unknownKinds, ...notices],
     cascades: bonds.cascades,
     deletionRecords: userDeletionRecords(clock, bonds),
     cascadeRecordAccess: recordAccess,

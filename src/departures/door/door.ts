@@ -42,6 +42,8 @@ export interface DepartRequest {
   readonly resourceVersion?: string
   /** Why, in the system's own vocabulary. */
   readonly because: string
+  /** What else the record and the Event say, in a sentence. */
+  readonly note?: string
   readonly by: By
   readonly propagation?: DeleteOptions['propagation']
   readonly gracePeriodSeconds?: number
@@ -318,10 +320,10 @@ export class Door {
     request: DepartRequest & { readonly unbudgeted: Unbudgeted | undefined },
     object: KubeObject,
   ): Promise<Departure> {
-    const { subject, because, by, propagation = 'Background', follows, unbudgeted } = request
+    const { subject, because, note, by, propagation = 'Background', follows, unbudgeted } = request
     const { cluster } = subject
     const now = this.#ports.clock.now()
-    const record = departureRecord({ cluster, object, because, by, propagation, follows, unbudgeted, now })
+    const record = departureRecord({ cluster, object, because, note, by, propagation, follows, unbudgeted, now })
     return this.#writer.writeBeforeDelete(record, subject.contents?.({ metadataOnly: false }))
   }
 
@@ -372,14 +374,14 @@ export class Door {
   }
 
   /** One Event on the deleted object and one on the object whose rule decided it. */
-  #emitEvents({ subject, because, by }: DepartRequest, object: KubeObject): void {
+  #emitEvents({ subject, because, note, by }: DepartRequest, object: KubeObject): void {
     const { events } = this.#ports
     const deleted = `${subject.ref.kind} ${subject.ref.namespace ? `${subject.ref.namespace}/` : ''}${subject.ref.name}`
     if (subject.cluster === '')
       events.record(object, {
         type: 'Normal',
         reason: 'Departed',
-        message: `deleted: ${because} (${by.system})`,
+        message: `deleted: ${because} (${by.system})${note === undefined ? '' : `: ${note}`}`,
         ...(by.object ? { related: by.object } : {}),
       })
     if (by.object && !isItself(subject, by))

@@ -28,6 +28,7 @@ export interface RecordFacts {
   readonly cluster: string
   readonly object: KubeObject
   readonly because: string
+  readonly note?: string | undefined
   readonly by: By
   readonly propagation?: 'Background' | 'Foreground' | 'Orphan'
   /** The uid of the object it needed, which is deleted after it. */
@@ -74,6 +75,7 @@ export function departureRecord({
   cluster,
   object,
   because,
+  note,
   by,
   propagation,
   follows,
@@ -106,6 +108,7 @@ export function departureRecord({
         resourceVersion,
       },
       because,
+      ...(note === undefined ? {} : { note }),
       by: { system: by.system, ...(by.object ? { object: by.object } : {}) },
       recordedAt: formatTime(now),
       ...(propagation ? { propagation } : {}),

@@ -5,23 +5,29 @@ import { settled, wakeAt, type Outcome } from '../../runtime/controller/outcome.
 import type { Refusal } from '../../tenancy/act-as.ts'
 import { decideRefused, type Decision, type Observed } from './decision/decide.ts'
 import type { CleanerStatus, Model } from './decision/model.ts'
-import { fits, recordDecision, type RecordedDecision } from './decision/recorded-decision.ts'
+import { fits, recordDecision, summaryOf, type RecordedDecision } from './decision/recorded-decision.ts'
 import { recordedObjects, refusalOfAll } from './delete-targets.ts'
 import { neededFinalizers, setFinalizers } from './finalizers.ts'
 import { reportHeld } from './held.ts'
 import { actorOf, writeStatus, type CleanerPorts } from './ports.ts'
-import { evaluatedTargets, statusFor } from './status.ts'
+import { announcedRetry, evaluatedTargets, statusFor } from './status.ts'
 import { prepareReleases } from './uninstall-releases.ts'
 
 /** Writes what was decided into the status and says when to reconcile again. */
-export async function report(ports: CleanerPorts, observed: Observed, decision: Decision): Promise<Outcome> {
+export async function report(ports: CleanerPorts, observed: Observed, decided: Decision): Promise<Outcome> {
   const now = ports.clock.now()
+  const decision = onAnnouncedTime(observed.self, decided, now)
   warnOfClockSkew(ports, observed.self, now)
   await writeStatus(ports, observed.self, statusFor(observed, decision, now))
   if (decision.do !== 'wait') return settled
   // The expiry is certain. Any other time is an estimate, which can be late: it is not relied on for more than a day.
   if (decision.because === 'not-expired' && decision.until !== undefined) return wakeAt(decision.until)
   return wakeAt(Math.min(decision.until ?? Infinity, now + maxSleepMs))
+}
+
+function onAnnouncedTime(self: StoredObject, decision: Decision, now: number): Decision {
+  if (decision.do !== 'wait' || !decision.isPeriodic || decision.until === undefined) return decision
+  return { ...decision, until: announcedRetry(self, decision.until, now) }
 }
 
 const maxSleepMs = 86_400_000
@@ -79,14 +85,19 @@ export async function deleteSelf(ports: CleanerPorts, self: StoredObject, model:
   const missing = neededFinalizers(ports.type, decision).filter((finalizer) => !finalizers.includes(finalizer))
   const current = missing.length === 0 ? self : await setFinalizers(ports, self, [...finalizers, ...missing])
   const answer = await ports.door.depart(selfRequest(ports, current, model))
-  return answer.result === 'held' || answer.result === 'refused' ? reportHeld(ports, current, answer) : settled
+  if (answer.result === 'held' || answer.result === 'refused') return reportHeld(ports, current, answer)
+  if (decision.notFound && answer.result !== 'stale')
+    ports.events.record(current, { type: 'Warning', reason: 'TargetNotFound', message: summaryOf(decision) })
+  return settled
 }
 
 function selfRequest({ client, type }: CleanerPorts, self: StoredObject, { schedules, dryRun }: Model) {
+  const { decision } = (self.status ?? {}) as CleanerStatus
   return {
     subject: kubeSubject(client, type, refOf(self)),
     uid: self.metadata.uid,
     because: 'conditions-met',
+    ...(decision ? { note: summaryOf(decision) } : {}),
     by: { system: 'cleaner', object: refOf(self) },
     schedules,
     dryRun,

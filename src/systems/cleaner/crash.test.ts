@@ -100,7 +100,8 @@ async function live(
     (transport: Transport): Transport =>
     async (request: ApiRequest) => {
       if (isDead) throw new Error('killed')
-      if (!isWrite(request) || remaining-- > 0) return transport(request)
+      // Cleaners of earlier lives that go on waiting write, too.
+      if (!isWrite(request) || !request.path.includes(`/${namespace}/`) || remaining-- > 0) return transport(request)
       isDead = true
       if (loss === 'answer') await transport(request)
       throw new Error('killed')

@@ -2,7 +2,6 @@ import { sentenceOf, type DepartResult } from '../../departures/door/because.ts'
 import { kubeSubject } from '../../departures/subjects/subject.ts'
 import { describeRef, placeOf, refOf, type ObjectRef, type StoredObject } from '../../kube/object.ts'
 import { parseTime } from '../../kube/time.ts'
-import { wakeAt, type Outcome } from '../../runtime/controller/outcome.ts'
 import type { Actor, Refusal } from '../../tenancy/act-as.ts'
 import { accessTo } from '../../tenancy/confinement.ts'
 import { refusalRetryMs } from './decision/decide.ts'
@@ -19,7 +18,7 @@ interface RecordedObject {
 
 /** Targets that still exist: when to retry, and what holds them. */
 export interface Pending {
-  readonly retry: Outcome
+  readonly retryAt: number
   readonly held: readonly string[]
   /** Why the identity behind the Cleaner may not delete one of them. */
   readonly refusal?: Refusal
@@ -84,7 +83,7 @@ export async function awaitDeletion(
   }
   if (terminating.length === 0) return undefined
   const now = clock.now()
-  if (now < deadline) return { retry: wakeAt(Math.min(deadline, now + pollMs)), held: [] }
+  if (now < deadline) return { retryAt: Math.min(deadline, now + pollMs), held: [] }
   const message = `spec.wait is over; continued although finalizers still hold ${terminating.slice(0, 5).join(', ')}`
   events.record(self, { type: 'Warning', reason: 'TargetPending', message })
   return undefined
@@ -135,7 +134,7 @@ async function deleteTarget(
   // Deleted already, by us or by others: it is neither deleted nor reported twice.
   if (!object || (isSame && object.metadata.deletionTimestamp)) return undefined
   const refusal = await actor.refusalOf(accessTo('delete', type, ref))
-  if (refusal) return { retry: wakeAt(clock.now() + refusalRetryMs), held: [], refusal }
+  if (refusal) return { retryAt: clock.now() + refusalRetryMs, held: [], refusal }
   const asActor = kubeSubject(actor.client, type, ref)
   const answer = await door.depart({
     // The Door judges the object just read; its delete carries that resourceVersion, so a later change makes it `stale`.
@@ -146,7 +145,7 @@ async function deleteTarget(
     isPlanned,
     ...(propagation ? { propagation } : {}),
   })
-  if (answer.result === 'stale' && isSame) return { retry: wakeAt(clock.now() + 100), held: [] }
+  if (answer.result === 'stale' && isSame) return { retryAt: clock.now() + 100, held: [] }
   return reportTarget(ports, self, { ref, answer })
 }
 
@@ -175,7 +174,7 @@ function reportTarget(
     case 'held': {
       const message = `${name} is not deleted yet: ${sentenceOf(answer)}`
       note('Normal', 'TargetHeld', message)
-      return { retry: wakeAt(retryAt(answer, clock.now())), held: [message] }
+      return { retryAt: retryAt(answer, clock.now()), held: [message] }
     }
   }
 }

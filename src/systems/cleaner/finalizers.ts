@@ -1,12 +1,13 @@
 import type { ResourceType, StoredObject } from '../../kube/object.ts'
 import { isStatusError } from '../../kube/status-error.ts'
-import { settled, type Outcome } from '../../runtime/controller/outcome.ts'
+import { settled, wakeAt, type Outcome } from '../../runtime/controller/outcome.ts'
 import type { CleanerStatus } from './decision/model.ts'
 import type { Committed, RecordedDecision } from './decision/recorded-decision.ts'
 import { awaitDeletion, deleteTargets, recordedObjects, type Pending } from './delete-targets.ts'
 import { writeHeld, writeRefused } from './held.ts'
 import type { CleanerPorts } from './ports.ts'
 import { SinkDeliveries } from './sink-deliveries.ts'
+import { announcedRetry } from './status.ts'
 import { uninstallReleases } from './uninstall-releases.ts'
 
 /** One finalizer each, in the order in which their work is done. */
@@ -39,10 +40,16 @@ export class Finalizers {
     }
     const pending = await this.#perform(stage, { self, decision })
     if (pending?.refusal) await writeRefused(this.#ports, self, pending.refusal)
-    else if (pending && pending.held.length > 0) await writeHeld(this.#ports, self, { why: pending.held.join('; ') })
-    if (pending) return pending.retry
+    else if (pending && pending.held.length > 0) return this.#reportHeld(self, pending)
+    if (pending) return wakeAt(pending.retryAt)
     await this.#remove(self, [stage, ...idleAfter(stage, decision)])
     return settled
+  }
+
+  async #reportHeld(self: StoredObject, { held, retryAt }: Pending): Promise<Outcome> {
+    const until = announcedRetry(self, retryAt, this.#ports.clock.now())
+    await writeHeld(this.#ports, self, { why: held.join('; '), until })
+    return wakeAt(until)
   }
 
   async #perform(stage: Stage, committed: Committed): Promise<Pending | undefined> {
@@ -116,6 +123,6 @@ function hasWork(stage: Stage, decision: RecordedDecision): boolean {
   }
 }
 
-function unheld(retry: Outcome | undefined): Pending | undefined {
-  return retry && { retry, held: [] }
+function unheld(retryAt: number | undefined): Pending | undefined {
+  return retryAt === undefined ? undefined : { retryAt, held: [] }
 }

@@ -6,6 +6,7 @@ import { wakeAt, type Outcome } from '../../runtime/controller/outcome.ts'
 import type { Refusal } from '../../tenancy/act-as.ts'
 import type { CleanerStatus } from './decision/model.ts'
 import { writeStatus, type CleanerPorts } from './ports.ts'
+import { announcedRetry } from './status.ts'
 
 /** The Door's answer when it does not delete. */
 type Denial = Extract<DepartResult, { because: string }>
@@ -18,20 +19,27 @@ export function isHeld({ status }: StoredObject): boolean {
 
 /** Reports in the status why the Door does not delete the Cleaner, and retries when that may have changed. */
 export async function reportHeld(ports: CleanerPorts, self: StoredObject, denial: Denial): Promise<Outcome> {
-  await writeHeld(ports, self, { why: sentenceOf(denial), until: 'until' in denial ? denial.until : undefined })
-  return wakeAt(retryAt(denial, ports.clock.now()))
+  const { until = announcedRetry(self, retryAt(denial, ports.clock.now()), ports.clock.now()) } = denial as {
+    until?: number
+  }
+  await writeHeld(ports, self, { why: sentenceOf(denial), until })
+  return wakeAt(until)
 }
 
 /** Sets Ready to `Held`: conditions met, deletion not possible yet. */
 export async function writeHeld(
   ports: CleanerPorts,
   self: StoredObject,
-  { why, until }: { readonly why: string; readonly until?: number | undefined },
+  { why, until }: { readonly why: string; readonly until: number },
 ): Promise<void> {
-  const { nextScheduledEvaluation: _, ...status } = (self.status ?? {}) as CleanerStatus
-  const next = until === undefined ? {} : { nextScheduledEvaluation: formatTime(until) }
+  const status = (self.status ?? {}) as CleanerStatus
+  const nextScheduledEvaluation = formatTime(Math.ceil(until / 1000) * 1000)
   const claim = { health: 'ready', reason: 'Held', message: `all conditions are true, but ${why}` } as const
-  await writeStatus(ports, self, { ...status, ...next, ...healthStatus(self, claim, ports.clock.now()) })
+  await writeStatus(ports, self, {
+    ...status,
+    nextScheduledEvaluation,
+    ...healthStatus(self, claim, ports.clock.now()),
+  })
 }
 
 /** Stalled: the identity behind the Cleaner may not do something that is left to do. */

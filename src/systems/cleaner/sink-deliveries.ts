@@ -1,7 +1,6 @@
 import { backoffDelay } from '../../kube/basics/backoff-delay.ts'
 import type { StoredObject } from '../../kube/object.ts'
 import { tracked } from '../../runtime/time/clock.ts'
-import { wakeAt, type Outcome } from '../../runtime/controller/outcome.ts'
 import { deletedEvent } from './cloud-event.ts'
 import type { CleanerStatus } from './decision/model.ts'
 import type { Committed } from './decision/recorded-decision.ts'
@@ -26,21 +25,21 @@ export class SinkDeliveries {
   }
 
   /** Undefined when the event is delivered, or an optional sink has failed too often; otherwise when to look again. */
-  deliver({ self, decision }: Committed): Outcome | undefined {
+  deliver({ self, decision }: Committed): number | undefined {
     const { sink } = decision
     if (!sink) return undefined
     const { uid } = self.metadata
     const now = this.#ports.clock.now()
     const delivery = this.#deliveries.get(uid) ?? { state: 'failed', attempts: 0, nextAt: now }
     if (delivery.state === 'delivered') return this.#forget(uid)
-    if (delivery.state === 'sending') return wakeAt(now + pollMs)
+    if (delivery.state === 'sending') return now + pollMs
     if (delivery.attempts >= maxAttempts && !sink.required) return this.#forget(uid)
-    if (now < delivery.nextAt) return wakeAt(delivery.nextAt)
+    if (now < delivery.nextAt) return delivery.nextAt
     this.#deliveries.set(uid, delivery)
     delivery.state = 'sending'
     delivery.attempts++
     void tracked(this.#ports.clock, () => this.#send(delivery, { self, decision }))
-    return wakeAt(now + pollMs)
+    return now + pollMs
   }
 
   #forget(uid: string): undefined {

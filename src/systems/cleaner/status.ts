@@ -1,6 +1,6 @@
 import { groupResource } from '../../kube/object.ts'
 import { publicView } from '../../kube/redact.ts'
-import { formatTime } from '../../kube/time.ts'
+import { formatTime, parseTime } from '../../kube/time.ts'
 import { healthStatus, setCondition, type Condition, type Health } from '../../kube/conditions.ts'
 import { objectsOf, reasons, valueOf, type Decision, type Observed } from './decision/decide.ts'
 import type { CleanerStatus, Model } from './decision/model.ts'
@@ -49,6 +49,12 @@ function resolvedNames({ reading, resolutions }: Observed): readonly string[] {
     const { type } = resolution
     return objectsOf(resolution).map(({ metadata }) => `${metadata.name}.${groupResource(type)}/${type.version}`)
   })
+}
+
+/** The retry that the status announces already, if it comes earlier: neither a restart nor a change that did not help is a reason for a write. */
+export function announcedRetry({ status }: Observed['self'], at: number, now: number): number {
+  const announced = parseTime((status as CleanerStatus | undefined)?.nextScheduledEvaluation) ?? 0
+  return announced > now ? Math.min(announced, at) : at
 }
 
 /** The targets as evaluated, for the status and the sink. Their states are left out when they are large together. */

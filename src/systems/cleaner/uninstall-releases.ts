@@ -1,5 +1,4 @@
 import { refOf, type StoredObject } from '../../kube/object.ts'
-import { wakeAt } from '../../runtime/controller/outcome.ts'
 import type { Refusal } from '../../tenancy/act-as.ts'
 import { refusalRetryMs } from './decision/decide.ts'
 import { releaseIn, type Committed, type RecordedDecision } from './decision/recorded-decision.ts'
@@ -23,9 +22,9 @@ export async function uninstallReleases(
     const answer = await uninstall(request).catch(noteFailure(ports, self, release.name))
     switch (answer.result) {
       case 'waiting':
-        return { retry: wakeAt(answer.until ?? clock.now() + 60_000), held: [] }
+        return { retryAt: answer.until ?? clock.now() + 60_000, held: [] }
       case 'refused':
-        return { retry: wakeAt(clock.now() + refusalRetryMs), held: [], refusal: answer.refusal }
+        return { retryAt: clock.now() + refusalRetryMs, held: [], refusal: answer.refusal }
       case 'absent':
         continue
       case 'unreadable':
@@ -46,13 +45,15 @@ export async function prepareReleases(
 ): Promise<RecordedDecision | Refusal> {
   if (!decision.releases) return decision
   const releases: typeof decision.releases = []
+  const notFound = [...(decision.notFound ?? [])]
   for (const recorded of decision.releases) {
     const request = { ...requestFor(ports, self), release: releaseIn(recorded) }
     const ready = await preflight(request).catch(noteFailure(ports, self, recorded.name))
     if ('refusal' in ready) return ready.refusal
+    if (ready.isAbsent) notFound.push(`release ${recorded.name}: it is not installed`)
     releases.push({ ...recorded, digest: ready.digest })
   }
-  return { ...decision, releases }
+  return { ...decision, releases, ...(notFound.length > 0 ? { notFound } : {}) }
 }
 
 /** Records an Event about a release that could not be read or uninstalled, and throws on. */

@@ -1,11 +1,12 @@
 import { BoundedMap } from '../../../kube/basics/bounded-map.ts'
+import { blame } from '../../../cel/blame.ts'
 import { compile } from '../../../cel/compile.ts'
 import { cleanerEnvironment } from '../../../cel/environments.ts'
 import { CelCompileError, CelError } from '../../../cel/errors.ts'
 import { Budget, defaultBudget } from '../../../cel/frame.ts'
 import { nextChange } from '../../../cel/next-change.ts'
 import type { Program } from '../../../cel/program.ts'
-import { dynType, timestampType } from '../../../cel/types.ts'
+import { boolType, dynType, timestampType, typeText } from '../../../cel/types.ts'
 import { CelTimestamp } from '../../../cel/moments.ts'
 import type { Model, Problem } from './model.ts'
 import { isSpent, searchMonotonic, type MonotonicSearch } from './monotonic-search.ts'
@@ -13,7 +14,7 @@ import { isSpent, searchMonotonic, type MonotonicSearch } from './monotonic-sear
 /** What the conditions evaluate to at one instant. */
 export type Verdict =
   | { readonly is: 'true' }
-  | { readonly is: 'false'; readonly condition: number; readonly next: NextEvaluation }
+  | { readonly is: 'false'; readonly condition: number; readonly where: string; readonly next: NextEvaluation }
   | { readonly is: 'error'; readonly condition: number; readonly message: string; readonly isSpent?: true }
   | { readonly is: 'not-boolean'; readonly condition: number; readonly type: string }
 
@@ -40,7 +41,13 @@ export function evaluate(model: ConditionModel, variables: Variables, now: numbe
     if (program instanceof CelCompileError) return { is: 'error', condition, message: program.message }
     const value = program.evaluate(bindings, { budget })
     if (value instanceof CelError)
-      return { is: 'error', condition, message: value.shown, ...(isSpent(value) ? { isSpent: true } : {}) }
+      return isSpent(value)
+        ? { is: 'error', condition, message: value.shown, isSpent: true }
+        : {
+            is: 'error',
+            condition,
+            message: `${whereOf(model, condition, { bindings, budget, result: 'error' })}${value.shown}`,
+          }
     if (typeof value !== 'boolean')
       return { is: 'not-boolean', condition, type: value === null ? 'null' : typeof value }
     if (value) continue
@@ -50,12 +57,27 @@ export function evaluate(model: ConditionModel, variables: Variables, now: numbe
   if (firstFalse === undefined) return { is: 'true' }
   const search = { programs: falseOnes, variables, now, periodMs: model.periodMs, budget }
   const next = earliestTruth(search)
-  if (next.evaluate !== 'by-period' || !model.monotonic) return { is: 'false', condition: firstFalse, next }
+  const where = whereOf(model, firstFalse, { bindings, budget, result: 'false' })
+  if (next.evaluate !== 'by-period' || !model.monotonic) return { is: 'false', condition: firstFalse, where, next }
   return {
     is: 'false',
     condition: firstFalse,
+    where,
     next: searchAssumingMonotonic({ ...search, programs: programs as Program[] }),
   }
+}
+
+/** `at 1:20, item 3: `: the part of a condition that is false or fails, and the item that it is false for; else empty. */
+function whereOf(
+  { conditions, targets }: ConditionModel,
+  condition: number,
+  given: Parameters<typeof blame>[1],
+): string {
+  const environment = environmentOf(namesOf(targets))
+  const found = blame({ source: conditions[condition] ?? '', environment }, given)
+  if (!found) return ''
+  const items = found.items.map((item) => `, item ${item}`).join(' of ')
+  return `at ${found.line}:${found.column}${items}: `
 }
 
 type ConditionModel = Pick<Model, 'conditions' | 'targets' | 'monotonic' | 'periodMs'>
@@ -66,6 +88,15 @@ function searchAssumingMonotonic(search: MonotonicSearch): NextEvaluation {
   return { evaluate: 'by-period', ...(result.found === 'violated' ? { violatesMonotonic: true } : {}) }
 }
 
+/** Conditions whose result cannot be a boolean, whatever the data. A controller reports them when it evaluates them; admission refuses them at once. */
+export function resultProblems({ conditions, targets }: Pick<Model, 'conditions' | 'targets'>): readonly Problem[] {
+  return programsOf(conditions, namesOf(targets)).flatMap((program, index) => {
+    if (program instanceof CelCompileError || [boolType, dynType].includes(program.type)) return []
+    const message = `Invalid value: evaluates to ${typeText(program.type)}, not to bool`
+    return [{ field: `spec.conditions[${index}]`, message }]
+  })
+}
+
 /** Compile errors of conditions, with their position in the expression. */
 export function conditionProblems({ conditions, targets }: Pick<Model, 'conditions' | 'targets'>): readonly Problem[] {
   return programsOf(conditions, namesOf(targets)).flatMap((program, index) => {
@@ -73,9 +104,16 @@ export function conditionProblems({ conditions, targets }: Pick<Model, 'conditio
     if (!(program instanceof CelCompileError)) return []
     return program.issues.map(({ line, column, message }) => ({
       field,
-      message: `Invalid value: at ${line}:${column}: ${message}`,
+      message: `Invalid value: at ${line}:${column}: ${message}${hintFor(message, targets)}`,
     }))
   })
+}
+
+/** An undeclared reference may be to a target that conditions cannot read. */
+function hintFor(message: string, targets: Model['targets']): string {
+  const [, name] = /undeclared reference to '([^']*)'/.exec(message) ?? []
+  const isHidden = targets.some((target) => target.name === name && !target.evaluate)
+  return isHidden ? `: target ${name} is not read by conditions; set its includeWhenEvaluating to true` : ''
 }
 
 /**
@@ -105,11 +143,12 @@ function programsOf(conditions: readonly string[], names: readonly string[]): re
   const key = JSON.stringify([conditions, names])
   const known = cache.get(key)
   if (known) return known
-  const environment = cleanerEnvironment({
-    time: timestampType,
-    ...Object.fromEntries(names.map((name) => [name, dynType])),
-  })
+  const environment = environmentOf(names)
   const programs = conditions.map((source) => compile(source, environment))
   cache.set(key, programs)
   return programs
+}
+
+function environmentOf(names: readonly string[]) {
+  return cleanerEnvironment({ time: timestampType, ...Object.fromEntries(names.map((name) => [name, dynType])) })
 }

@@ -59,6 +59,8 @@ export type Decision =
       readonly because: Because
       readonly message: string
       readonly until?: number
+      /** `until` is one retry from now, not a computed instant. */
+      readonly isPeriodic?: true
       /** `retry.monotonic` was seen to be wrong. */
       readonly violatesMonotonic?: true
     }
@@ -86,7 +88,7 @@ const becauseOf: Readonly<Record<Refusal['reason'], Because>> = {
 
 /** The decision when the identity behind the Cleaner may not do what it asks for. */
 export function decideRefused({ reason, message }: Refusal, now: number): Extract<Decision, { do: 'wait' }> {
-  return { do: 'wait', because: becauseOf[reason], message, until: now + refusalRetryMs }
+  return { do: 'wait', because: becauseOf[reason], message, until: now + refusalRetryMs, isPeriodic: true }
 }
 
 /** Decides what a Cleaner does now. Whatever cannot be read or evaluated means: keep everything. */
@@ -161,7 +163,7 @@ function decideUnresolved(
         message: 'everything it would delete is already deleted',
         model: { ...model, releases: [] },
       }
-    return decision.do === 'wait' ? { ...decision, until: now + model.periodMs } : decision
+    return decision.do === 'wait' ? { ...decision, until: now + model.periodMs, isPeriodic: true } : decision
   }
   return undefined
 }
@@ -254,6 +256,7 @@ function decideByConditions(model: Model, variables: Variables, now: number): De
         message: `spec.conditions[${verdict.condition}]: ${verdict.message}`,
         // A condition that exceeds the cost limit is not retried more often than this, however short the period.
         until: verdict.isSpent ? Math.max(period, now + costlyRetryMs) : period,
+        isPeriodic: true,
       }
     case 'not-boolean':
       return {
@@ -265,22 +268,25 @@ function decideByConditions(model: Model, variables: Variables, now: number): De
       return {
         do: 'wait',
         because: 'waiting-for-conditions',
-        message: `spec.conditions[${verdict.condition}] is false`,
-        ...untilNext(verdict.next, period),
+        message: `spec.conditions[${verdict.condition}] is false${verdict.where && ` ${verdict.where.slice(0, -2)}`}`,
+        ...untilNext(verdict.next, { period, idle: now + model.idlePeriodMs }),
       }
   }
 }
 
 const costlyRetryMs = 60_000
 
-/** When to evaluate false conditions again; no time when only a change of the targets can make them true. */
-function untilNext(next: NextEvaluation, period: number): { until?: number; violatesMonotonic?: true } {
+/** When to evaluate false conditions again: by period, too, when only a change of the targets can make them true. */
+function untilNext(
+  next: NextEvaluation,
+  { period, idle }: { readonly period: number; readonly idle: number },
+): Pick<Extract<Decision, { do: 'wait' }>, 'until' | 'isPeriodic' | 'violatesMonotonic'> {
   switch (next.evaluate) {
     case 'at':
       return { until: next.at }
     case 'never':
-      return {}
+      return { until: idle, isPeriodic: true }
     case 'by-period':
-      return { until: period, ...(next.violatesMonotonic ? { violatesMonotonic: true } : {}) }
+      return { until: period, isPeriodic: true, ...(next.violatesMonotonic ? { violatesMonotonic: true } : {}) }
   }
 }

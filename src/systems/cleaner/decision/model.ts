@@ -10,6 +10,8 @@ export interface Model {
   readonly ttlMs: number
   /** How often to evaluate again when the next possible change cannot be computed. */
   readonly periodMs: number
+  /** How often to evaluate again when time alone can change nothing: a change of the targets triggers an evaluation anyway. */
+  readonly idlePeriodMs: number
   /** Asserts that the conditions, once true, stay true as time passes. */
   readonly monotonic: boolean
   readonly targets: readonly Target[]
@@ -61,3 +63,6 @@ export type Reading = { readonly model: Model } | { readonly problems: readonly 
 
 /** `retry.period` when the spec sets none. */
 export const defaultPeriodMs = 3_600_000
+
+/** The same where time alone can change nothing. */
+export const defaultIdlePeriodMs = 86_400_000

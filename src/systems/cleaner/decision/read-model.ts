@@ -11,7 +11,15 @@ import {
 } from '../../../kube/selector.ts'
 import { parseDuration, parseLongDuration } from '../../../kube/time.ts'
 import { conditionProblems } from './conditions.ts'
-import { defaultPeriodMs, type Model, type Problem, type Reading, type Sink, type Target } from './model.ts'
+import {
+  defaultIdlePeriodMs,
+  defaultPeriodMs,
+  type Model,
+  type Problem,
+  type Reading,
+  type Sink,
+  type Target,
+} from './model.ts'
 
 /** Validates a Cleaner or ConditionalTTL and converts it to the common model; all problems are reported together. */
 export function readModel(object: KubeObject): Reading {
@@ -55,14 +63,12 @@ class Problems {
 function readCleaner(spec: CleanerSpec, problems: Problems): Model {
   const { helm, cloudEventSink } = spec
   const releases = [
-    ...(helm?.release === undefined ? [] : [{ at: 'spec.helm', written: helm }]),
+    ...(helm?.release === undefined && !(helm?.delete && !helm.releases) ? [] : [{ at: 'spec.helm', written: helm }]),
     ...(helm?.releases ?? []).map((written, index) => ({ at: `spec.helm.releases[${index}]`, written })),
   ]
   return {
     ttlMs: problems.duration('spec.ttl', spec.ttl, { parse: parseLongDuration, minMs: 0 }),
-    periodMs: spec.retry
-      ? problems.duration('spec.retry.period', spec.retry.period, { parse: parseLongDuration, minMs: 1000 })
-      : defaultPeriodMs,
+    ...periodsOf(spec.retry, problems, parseLongDuration),
     monotonic: spec.retry?.monotonic ?? false,
     targets: (spec.targets ?? []).map((target, index) => {
       const { reference } = target
@@ -102,9 +108,7 @@ function readConditionalTtl(spec: ConditionalTtlSpec, problems: Problems): Model
   const { helm, cloudEventSink } = spec
   return {
     ttlMs: problems.duration('spec.ttl', spec.ttl, { parse: parseDuration, minMs: 0 }),
-    periodMs: spec.retry
-      ? problems.duration('spec.retry.period', spec.retry.period, { parse: parseDuration, minMs: 1000 })
-      : defaultPeriodMs,
+    ...periodsOf(spec.retry, problems, parseDuration),
     monotonic: false,
     targets: (spec.targets ?? []).map((target, index) => {
       const { apiVersion = '', kind = '', name, labelSelector } = target.reference
@@ -130,6 +134,16 @@ function readConditionalTtl(spec: ConditionalTtlSpec, problems: Problems): Model
     dryRun: false,
     schedules: [],
   }
+}
+
+function periodsOf(
+  retry: { readonly period: string } | undefined,
+  problems: Problems,
+  parse: (text: string) => number | undefined,
+): Pick<Model, 'periodMs' | 'idlePeriodMs'> {
+  if (!retry) return { periodMs: defaultPeriodMs, idlePeriodMs: defaultIdlePeriodMs }
+  const periodMs = problems.duration('spec.retry.period', retry.period, { parse, minMs: 1000 })
+  return { periodMs, idlePeriodMs: periodMs }
 }
 
 function selection(

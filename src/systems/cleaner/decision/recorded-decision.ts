@@ -25,10 +25,37 @@ export function recordDecision(
     targets: model.targets
       .filter((target) => target.delete)
       .flatMap((target) => recordedTarget(target, resolutions.get(target.name))),
+    ...notFoundIn(model, resolutions),
     ...(waitMs === undefined ? {} : { waitUntil: formatTime(now + waitMs) }),
     ...(releases.length > 0 ? { releases: releases.map(recordedRelease) } : {}),
     ...(sink ? { sink: { ...sink } } : {}),
   }
+}
+
+/** The targets to delete that do not exist: a mistyped kind or name must not end in silence. */
+function notFoundIn({ targets }: Model, resolutions: ReadonlyMap<string, Resolution>): { notFound?: string[] } {
+  const missing = targets.filter(({ delete: isDeleted, name }) => {
+    const resolution = resolutions.get(name)
+    return isDeleted && resolution !== undefined && objectsOf(resolution).length === 0
+  })
+  return missing.length === 0 ? {} : { notFound: missing.map((target) => describeMissing(target, resolutions)) }
+}
+
+function describeMissing(
+  { name, kind, apiVersion, select }: Target,
+  resolutions: ReadonlyMap<string, Resolution>,
+): string {
+  if (resolutions.get(name)?.found === 'no-such-kind')
+    return `target ${name}: the cluster serves no ${kind} in ${apiVersion}`
+  return `target ${name}: no ${kind} ${select.by === 'name' ? `named ${select.name}` : 'is selected'}`
+}
+
+/** What the decision deletes and what it did not find, in one sentence: for the record and the Event at the end. */
+export function summaryOf({ targets, releases = [], notFound = [] }: RecordedDecision): string {
+  const objects = targets.reduce((sum, target) => sum + target.objects.length, 0)
+  const installed = releases.length - notFound.filter((text) => text.startsWith('release ')).length
+  const found = `found ${objects} ${objects === 1 ? 'object' : 'objects'} and ${installed} ${installed === 1 ? 'release' : 'releases'} to delete`
+  return notFound.length === 0 ? found : `${found}; not found: ${notFound.join('; ')}`.slice(0, 1000)
 }
 
 /** Whether the record leaves room in the object: the API server accepts 1.5 MiB in total. */

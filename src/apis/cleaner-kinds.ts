@@ -1,0 +1,5 @@
+import { cleaner } from './cleaner.ts'
+import { conditionalTtl } from './conditional-ttl.ts'
+
+/** The kinds that the cleaner reconciles: one model, one controller each. */
+export const cleanerKinds = [cleaner, conditionalTtl] as const
