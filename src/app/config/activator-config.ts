@@ -1,6 +1,7 @@
 import { isIP } from 'node:net'
 import { ConfigError } from '../../client/cluster-config.ts'
 import { tlsPolicyError, type TlsPolicy } from '../../systems/activator/proxy/tls/tls-policy.ts'
+import { compatibleTools, type CompatibleTool } from '../../systems/activator/cluster/sleep-rules.ts'
 import { trustedProxyProblem } from '../../systems/activator/proxy/routing/trusted-proxies.ts'
 import { proxlessEnvironment, type ProxlessEnvironment } from '../../systems/activator/proxless-environment.ts'
 
@@ -38,6 +39,8 @@ export interface ActivatorConfig {
   readonly requireDomainGrant: boolean
   /** How long a domain stays with its namespace after the last Service has given it up. Defaults to 10 minutes. */
   readonly domainReleaseMs: number
+  /** Tools whose sleep rules are read as they are. Defaults to none. */
+  readonly compatibility: readonly CompatibleTool[]
   /** What the environment of a proxless installation says. */
   readonly proxless: Pick<ProxlessEnvironment, 'options' | 'limits' | 'unneeded'>
 }
@@ -111,6 +114,11 @@ export const activatorFlags = {
     help: 'How long a domain stays reserved for its namespace after the last Service has given it up (default: 10m)',
     value: 'DURATION',
   },
+  compatibility: {
+    type: 'string',
+    help: 'Read the sleep rules of these tools, whose own controllers must not run any more: downscaler, kube-green (default: none)',
+    value: 'TOOL,…',
+  },
   drain: { type: 'string', help: 'How long requests may take to end when stopping (default: 3s)', value: 'DURATION' },
   'drain-delay': {
     type: 'string',
@@ -143,6 +151,7 @@ export function readActivatorConfig(settings: Settings): ActivatorConfig {
     trustedProxies: trustedProxiesOf(settings.text('trusted-proxies')),
     requireDomainGrant: settings.boolean('require-domain-grant', false),
     domainReleaseMs: settings.duration('domain-release-after', 600_000),
+    compatibility: compatibilityOf(settings.text('compatibility')),
     drainMs: settings.duration('drain', 3000),
     drainDelayMs: settings.duration('drain-delay', 0),
     proxless: proxlessEnvironment(env),
@@ -153,6 +162,15 @@ export function readActivatorConfig(settings: Settings): ActivatorConfig {
     ...(address === undefined ? {} : { address }),
     ...(env.POD_NAME ? { name: env.POD_NAME } : {}),
   }
+}
+
+function compatibilityOf(found: ReturnType<Settings['text']>): readonly CompatibleTool[] {
+  const names = (found?.text ?? '').split(',').flatMap((name) => name.trim() || [])
+  return names.map((name) => {
+    const tool = compatibleTools.find((each) => each === name)
+    if (tool) return tool
+    throw new ConfigError(`${found?.where} is ${JSON.stringify(name)}: it must be ${compatibleTools.join(' or ')}`)
+  })
 }
 
 function trustedProxiesOf(found: ReturnType<Settings['text']>): readonly string[] {

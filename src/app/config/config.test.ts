@@ -33,6 +33,7 @@ describe('readConfig', () => {
         peerPort: 0,
         peerLeaseMs: 15_000,
         companions: false,
+        compatibility: [],
         takeoverPorts: { from: 20_000, to: 29_999 },
         drainMs: 3000,
         domainReleaseMs: 600_000,

@@ -56,7 +56,7 @@ const handoverAloneMs = 1500
 function startOptions(instance: Instance, hasReplicas: boolean): StartOptions {
   const { config, external } = instance
   const { address, companions, tlsPort, tlsPolicy, checkPort, proxyProtocol, proxless } = config.activator
-  const { requireDomainGrant, domainReleaseMs, trustedProxies } = config.activator
+  const { requireDomainGrant, domainReleaseMs, trustedProxies, compatibility } = config.activator
   return {
     ...proxless.options,
     limits: { ...proxless.limits, trustedProxies },
@@ -67,6 +67,7 @@ function startOptions(instance: Instance, hasReplicas: boolean): StartOptions {
     dryRun: config.dryRun,
     requireDomainGrant,
     domainReleaseMs,
+    compatibility,
     ...(tlsPort === undefined ? {} : { tlsPort }),
     ...(checkPort === undefined ? {} : { checkPort }),
     ...takeoverOptions(instance),

@@ -10,7 +10,7 @@ import { sleep, type Clock } from '../../runtime/time/clock.ts'
 import { Actions } from './cluster/act.ts'
 import { probeActivity } from './cluster/activity.ts'
 import { DomainStore } from './cluster/domain-store.ts'
-import { SleepRules } from './cluster/sleep-rules.ts'
+import { SleepRules, type CompatibleTool } from './cluster/sleep-rules.ts'
 import { autoscalerTarget, sliceService, type Caches } from './cluster/observe.ts'
 import { TakeoverActions } from './cluster/takeover-actions.ts'
 import { WorkloadCaches } from './cluster/workload-caches.ts'
@@ -65,6 +65,8 @@ export interface ActivatorOptions {
   readonly requireDomainGrant?: boolean
   /** How long a domain stays with its namespace after the last Service has given it up. Defaults to 10 minutes. */
   readonly domainReleaseMs?: number
+  /** Read the sleep rules of these other tools. Defaults to none: their controllers may still run. */
+  readonly compatibility?: readonly CompatibleTool[]
 }
 
 /** What every part of one activator shares. */
@@ -156,11 +158,12 @@ function share(
   )
   const onChange = (namespace: string | undefined) =>
     queues.enqueueWorkloads(workloads.inNamespace(namespace).map(refOf))
-  const sleepRules = new SleepRules({ client, informers, namespace: options.namespace, onChange })
+  const now = () => clock.now()
+  const { compatibility = [] } = options
+  const sleepRules = new SleepRules({ client, informers, namespace: options.namespace, compatibility, now, onChange })
   const registry = new ServiceRegistry()
   const usage = new UsageTracker(() => plane.counters)
   const actions = new Actions(client)
-  const now = () => clock.now()
   return {
     ports,
     options,

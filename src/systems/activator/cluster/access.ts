@@ -28,6 +28,7 @@ export const activatorRules: readonly PolicyRule[] = [
   // Domains that are reserved for a Namespace, and its sleep rule.
   { apiGroups: [''], resources: ['namespaces'], verbs: follow },
   { apiGroups: ['sojourn.dev'], resources: ['workschedules', 'environments', 'environmentclasses'], verbs: follow },
+  { apiGroups: ['kube-green.com'], resources: ['sleepinfos'], verbs: follow },
   // What sleeps by schedule beside the kinds above. Others that have a scale need a role of the administrator's.
   { apiGroups: ['batch'], resources: ['cronjobs'], verbs: [...follow, 'patch'] },
   { apiGroups: ['argoproj.io'], resources: ['rollouts'], verbs: [...follow, 'patch'] },

@@ -10,6 +10,7 @@ import { formatSelector, requirementsOf, type LabelSelector } from '../../../kub
 import { podFailure } from '../model/pod-failure.ts'
 import type { WakeFailure } from '../model/service-conditions.ts'
 import { annotation, onDemandLabel } from '../model/annotations.ts'
+import { downscalerMemory } from '../model/downscaler.ts'
 import { powerKindOf } from '../model/power-kinds.ts'
 import { companionName } from '../model/host-claims.ts'
 import type { ServicePort } from '../model/endpoints.ts'
@@ -21,7 +22,7 @@ const attempts = 5
 /** Owns the replicas of what is awake: tools that ignore what `sojourn` owns do so only while a workload sleeps. */
 const awakeManager = 'sojourn-awake'
 
-const notSlept = { [annotation.asleepSince]: null }
+const notSlept = { [annotation.asleepSince]: null, [downscalerMemory]: null }
 
 /** A workload and where it is served. */
 export interface ScaleTarget {

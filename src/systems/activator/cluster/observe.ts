@@ -5,6 +5,7 @@ import { annotation } from '../model/annotations.ts'
 import type { Rule, Workload } from '../decision/decide.ts'
 import { backendsOf, type Backends, type EndpointSlice, type ServicePort } from '../model/endpoints.ts'
 import { backendId, type OnDemandService } from '../model/service-registry.ts'
+import { downscalerMemory } from '../model/downscaler.ts'
 import { losesDataAsleep } from '../model/power-kinds.ts'
 import { asleepSince } from '../model/sleep-annotations.ts'
 import { isOurSlice } from '../decision/takeover.ts'
@@ -42,7 +43,7 @@ export function observeWorkload(object: StoredObject, replicas: number, autoscal
     autoscalerMin: autoscaler && ((autoscaler.spec as { readonly minReplicas?: number }).minReplicas ?? 1),
     resourceVersion,
     deleting: deletionTimestamp !== undefined,
-    isSlept: asleepSince(object) !== undefined,
+    isSlept: asleepSince(object) !== undefined || downscalerMemory in (object.metadata.annotations ?? {}),
     neverSleeps: losesDataAsleep(object)
       ? 'claims-deleted'
       : annotation.contended in (object.metadata.annotations ?? {})
@@ -78,7 +79,7 @@ export function ruleOf({ settings }: OnDemandService, isBypassed: boolean): Rule
 
 /** How many replicas a workload had before it was last put to sleep, if that was noted. */
 export function notedReplicas({ metadata: { annotations = {} } }: StoredObject): number | undefined {
-  const noted = Number(annotations[annotation.formerReplicas])
+  const noted = Number(annotations[annotation.formerReplicas] ?? annotations[downscalerMemory])
   return Number.isInteger(noted) && noted > 0 ? noted : undefined
 }
 

@@ -2,7 +2,7 @@ import { environmentClass, type EnvironmentClass } from '../../../apis/environme
 import { sleepRuleOf, type SleepRule } from '../../../apis/environment-sleep.ts'
 import { environment, type Environment } from '../../../apis/environment.ts'
 import { workSchedule, type WorkSchedule } from '../../../apis/work-schedule.ts'
-import { windowState, type WindowState } from '../../../apis/work-window.ts'
+import { windowState } from '../../../apis/work-window.ts'
 import type { Client } from '../../../client/client.ts'
 import { namespaces } from '../../../kube/core-types.ts'
 import type { StoredObject } from '../../../kube/object.ts'
@@ -11,6 +11,8 @@ import { isStatusError } from '../../../kube/status-error.ts'
 import { parseLongDuration, parseTime } from '../../../kube/time.ts'
 import type { Informer } from '../../../runtime/cache/informer.ts'
 import type { Informers } from '../../../runtime/cache/informers.ts'
+import { downscalerRule, type ForeignRule, type ForeignWindow } from '../model/downscaler.ts'
+import { sleepInfoRule, sleepInfos } from '../model/sleep-info.ts'
 import { annotatedSleep, isExcluded, isNeverAsleep } from '../model/sleep-annotations.ts'
 
 /** The sleep rule that applies to a workload. */
@@ -18,13 +20,21 @@ export interface AppliedRule {
   readonly rule: SleepRule
   /** The rule is one of the whole namespace: a request to any of its Services is a use of all its workloads. */
   readonly isGroup: boolean
+  /** Whose hours count, where that is another tool's rule. */
+  readonly foreign?: ForeignRule
 }
+
+/** Tools whose rules are read as they are. */
+export const compatibleTools = ['downscaler', 'kube-green'] as const
+export type CompatibleTool = (typeof compatibleTools)[number]
 
 export interface SleepRulesPorts {
   readonly client: Client
   readonly informers: Informers
   /** Only this namespace is looked after: then annotations of workloads count, and nothing outside is read. */
   readonly namespace: string | undefined
+  readonly compatibility: readonly CompatibleTool[]
+  readonly now: () => number
   /** Rules of these namespaces may have changed; undefined for all. */
   readonly onChange: (namespace: string | undefined) => void
 }
@@ -38,15 +48,22 @@ export class SleepRules {
   readonly #environments: Informer<Stored<Environment>> | undefined
   readonly #classes: Informer<Stored<EnvironmentClass>> | undefined
 
-  constructor({ client, informers, namespace, onChange }: SleepRulesPorts) {
+  readonly #sleepInfos: Informer | undefined
+  readonly #ports: SleepRulesPorts
+
+  constructor(ports: SleepRulesPorts) {
+    const { client, informers, namespace, onChange, compatibility } = ports
+    this.#ports = ports
     if (namespace !== undefined) return
+    if (compatibility.includes('kube-green')) this.#sleepInfos = informers.open(client, sleepInfos)
+    this.#sleepInfos?.subscribe(({ object }) => onChange(object.metadata.namespace))
     this.#namespaces = informers.open(client, namespaces, { metadataOnly: true })
     this.#schedules = informers.open(client, workSchedule.type)
     this.#environments = informers.open(client, environment.type)
     this.#classes = informers.open(client, environmentClass.type)
     this.#namespaces.subscribe(({ initial, object, previous }) => {
       const isAbout = [object, previous].some((each) => each && (annotatedSleep(each) || isExcluded(each)))
-      if (!initial && isAbout) onChange(object.metadata.name)
+      if (!initial && (isAbout || compatibility.includes('downscaler'))) onChange(object.metadata.name)
     })
     this.#environments.subscribe(({ object }) => onChange(object.metadata.namespace))
     for (const cache of [this.#schedules, this.#classes])
@@ -63,7 +80,7 @@ export class SleepRules {
   }
 
   get #all(): readonly Informer[] {
-    const all = [this.#namespaces, this.#schedules, this.#environments, this.#classes]
+    const all = [this.#namespaces, this.#schedules, this.#environments, this.#classes, this.#sleepInfos]
     return all.filter((cache) => cache !== undefined) as unknown as readonly Informer[]
   }
 
@@ -80,7 +97,7 @@ export class SleepRules {
     const own = annotatedSleep(object)
     const shared = space && annotatedSleep(space)
     const environmentRule = this.#environmentRule(namespace)
-    if (!own && !shared && !environmentRule) return undefined
+    if (!own && !shared && !environmentRule) return this.#foreignRule(object, space)
     if (environmentRule?.rule.exclude.some((selector) => matches(requirementsOf(selector), labels))) return undefined
     const base = environmentRule?.rule ?? noRule
     const rule: SleepRule = {
@@ -92,6 +109,19 @@ export class SleepRules {
     return { rule, isGroup: shared !== undefined || environmentRule !== undefined }
   }
 
+  /** Rules of other tools count where there is none of ours. */
+  #foreignRule(object: StoredObject, space: StoredObject | undefined): AppliedRule | undefined {
+    const { compatibility, now } = this.#ports
+    const { namespace = '' } = object.metadata
+    const infos = this.#sleepInfos?.list(namespace) ?? []
+    const foreign =
+      (compatibility.includes('downscaler') ? downscalerRule(space ? [object, space] : [object], now()) : undefined) ??
+      sleepInfoRule(infos, object)
+    if (!foreign) return undefined
+    const grace = laterGrace(noRule.grace, object, foreign.graceMs ?? defaultGraceMs)
+    return { rule: { ...noRule, awake: { schedule: '' }, grace }, isGroup: false, foreign }
+  }
+
   /** Whether a rule applies to a namespace as a whole. */
   isGroup(namespace: string): boolean {
     const space = this.#namespaces?.get('', namespace)
@@ -99,7 +129,8 @@ export class SleepRules {
   }
 
   /** How the awake hours of a rule stand. */
-  windowOf({ awake }: SleepRule, now: number): WindowState | 'missing' | undefined {
+  windowOf({ rule: { awake }, foreign }: AppliedRule, now: number): ForeignWindow | 'missing' | undefined {
+    if (foreign) return foreign.window(now)
     if (!awake) return undefined
     const hours = 'hours' in awake ? awake.hours : this.#schedules?.get('', awake.schedule)?.spec
     return hours ? windowState(hours, now) : 'missing'

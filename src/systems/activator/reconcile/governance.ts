@@ -3,7 +3,7 @@ import { keyOf, keyToString } from '../../../kube/key.ts'
 import { refOf, type StoredObject } from '../../../kube/object.ts'
 import type { EventRecorder } from '../../../runtime/observability/event-recorder.ts'
 import type { Actions, ScaleTarget } from '../cluster/act.ts'
-import type { SleepRules } from '../cluster/sleep-rules.ts'
+import type { AppliedRule, SleepRules } from '../cluster/sleep-rules.ts'
 import type { WorkloadCaches } from '../cluster/workload-caches.ts'
 import type { UsageTracker } from '../decision/usage.ts'
 import { wakesAfter } from '../decision/wake-order.ts'
@@ -49,7 +49,7 @@ export class Governance {
   readonly #usedAt = new Map<string, number>()
   /** Since when workloads wait for their turn. */
   readonly #waitingSince = new Map<string, number>()
-  /** Missing schedules that have been reported. */
+  /** Faults of rules that have been reported. */
   readonly #told = new Set<string>()
 
   constructor(parts: GovernanceParts) {
@@ -82,8 +82,10 @@ export class Governance {
     )
     const isRequested = applied.isGroup && (this.#requestedAt.get(namespace) ?? 0) > (asleepSince(object) ?? Infinity)
     const usedAt = Math.max(used.lastUsedAt, this.#usedAt.get(idOf(object)) ?? 0)
-    const window = rules.windowOf(applied.rule, at)
-    if (window === 'missing') this.#reportMissing(object, applied.rule.awake)
+    const window = rules.windowOf(applied, at)
+    this.#reportFault(object, applied, window === 'missing')
+    if (typeof window === 'object' && 'asIs' in window)
+      return { power: { wants: 'AsIs', because: 'outside-awake-hours', until: window.until }, users }
     const facts = {
       waiting: used.waiting + (isRequested ? 1 : 0),
       inFlight: used.inFlight,
@@ -153,13 +155,15 @@ export class Governance {
     return rollouts.some((rollout) => targetOf(rollout) === `Deployment/${name}`)
   }
 
-  #reportMissing(object: StoredObject, awake: object | undefined): void {
-    const name = awake && 'schedule' in awake ? String(awake.schedule) : ''
-    const id = `${idOf(object)} ${name}`
-    if (this.#told.has(id) || !this.#parts.rules.areKnown) return
+  #reportFault(object: StoredObject, { rule: { awake }, foreign }: AppliedRule, isMissing: boolean): void {
+    const name = awake && 'schedule' in awake ? awake.schedule : ''
+    const missing = `"${name}" is neither the name of a WorkSchedule nor like "Mon-Fri 08:00-18:00 Europe/Berlin"`
+    const fault = foreign?.fault ?? (isMissing ? missing : undefined)
+    const id = `${idOf(object)} ${fault}`
+    if (fault === undefined || this.#told.has(id) || !this.#parts.rules.areKnown) return
     this.#told.add(id)
-    const message = `It stays awake: "${name}" is neither the name of a WorkSchedule nor like "Mon-Fri 08:00-18:00 Europe/Berlin".`
-    this.#parts.events.record(object, { type: 'Warning', reason: 'NoSuchSchedule', message })
+    const reason = isMissing ? 'NoSuchSchedule' : 'RuleRefused'
+    this.#parts.events.record(object, { type: 'Warning', reason, message: `It stays awake: ${fault}.` })
   }
 }
 
