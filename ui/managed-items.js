@@ -182,6 +182,8 @@ const pipelineItem = once((/** @type {Pipeline} */ object) => {
  * @param {{ isWaiting: boolean, reason: string, message: string }} known
  */
 export function pipelineState({ spec, status }, { isWaiting, reason, message }) {
+  if (status?.conditions?.some(({ type, status: value }) => type === 'Stalled' && value === 'True'))
+    return { state: 'Stalled', why: message }
   if (isWaiting) return { state: 'AwaitingApproval', why: message }
   if (status?.run) return { state: status.run.phase, why: message }
   const [first] = spec.environments

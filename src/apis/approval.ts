@@ -2,21 +2,32 @@ import { defineKind, type ObjectOf } from './define-kind.ts'
 import { sojournGroup } from './group.ts'
 import { health, object, oneOf, optional, string, type Static } from './schema.ts'
 
+export const decisions = ['Approve', 'Reject', 'Promote', 'Retry', 'Rollback', 'Suspend', 'Resume'] as const
+
 const spec = object(
   {
     pipeline: string({ minLength: 1, maxLength: 253, description: 'Name of the Pipeline, in the same namespace.' }),
     environment: string({
       minLength: 1,
       maxLength: 63,
-      description: 'Environment of the Pipeline that the promotion goes to.',
+      description:
+        'Environment of the Pipeline that the promotion goes to; `*` for all with Retry, Suspend and Resume.',
     }),
-    promotionId: string({
-      pattern: '^[0-9a-f]{16}$',
-      maxLength: 16,
-      description: 'ID of the promotion, from `status.environments.<env>.waitingApproval.promotionId` of the Pipeline.',
+    promotionId: optional(
+      string({
+        pattern: '^[0-9a-f]{16}$',
+        maxLength: 16,
+        description:
+          'For Approve and Reject: ID of the promotion, from `status.environments.<env>.waitingApproval.promotionId` of the Pipeline.',
+      }),
+    ),
+    revision: optional(
+      string({ maxLength: 1024, description: 'With Promote, the revision; otherwise for information only.' }),
+    ),
+    decision: oneOf(decisions, {
+      description:
+        'Approve or Reject a promotion. Promote a revision that the first environment has had; Rollback to the revision before; Retry; Suspend or Resume the pipeline.',
     }),
-    revision: optional(string({ maxLength: 1024, description: 'Revision of the promotion, for information only.' })),
-    decision: oneOf(['Approve', 'Reject'], { description: 'Whether the promotion may go ahead.' }),
     approver: string({
       minLength: 1,
       maxLength: 256,
@@ -27,6 +38,14 @@ const spec = object(
   {
     'x-kubernetes-validations': [
       { rule: 'self == oldSelf', message: 'is immutable: delete the Approval and create another' },
+      {
+        rule: "!(self.decision in ['Approve', 'Reject']) || has(self.promotionId)",
+        message: 'promotionId is required with Approve and Reject',
+      },
+      {
+        rule: "self.decision != 'Promote' || (has(self.revision) && self.revision != '')",
+        message: 'revision is required with Promote',
+      },
     ],
   },
 )
@@ -38,13 +57,13 @@ const status = object({
   ...health,
 })
 
-/** A user's decision on one promotion. RBAC controls who may create it, and the audit log shows who did. */
+/** A user's decision on one promotion, or a request to a pipeline. RBAC controls who may create it, and the audit log shows who did. */
 export const approval = defineKind({
   ...sojournGroup,
   kind: 'Approval',
   plural: 'approvals',
   scope: 'Namespaced',
-  description: 'Approves or rejects one promotion of a Pipeline.',
+  description: 'Approves or rejects one promotion of a Pipeline, or requests one.',
   categories: ['sojourn'],
   spec,
   status,

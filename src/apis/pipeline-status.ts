@@ -107,6 +107,8 @@ const pullRequest = object(
     url: text('URL of the pull request.'),
     state: oneOf(['open', 'merged', 'closed'], { description: 'State of the pull request.' }),
     modified: optional(boolean({ description: 'Whether others have pushed to its branch.' })),
+    isConflicting: optional(boolean({ description: 'Whether it conflicts with its base branch.' })),
+    checks: optional(text('Its commit statuses and check runs, as counts.')),
     mergeSHA: optional(text('The merge commit.')),
     observedAt: optional(time({ description: 'When this state was observed.' })),
   },
@@ -136,6 +138,12 @@ const promotion = object(
     direction: optional(oneOf(['Forward', 'Backward'], { description: 'Backward for an older revision.' })),
     approvedBy: optional(list(string(), { description: 'The approvers that were counted.' })),
     value: optional(text('The value written at the marker.')),
+    requestedBy: optional(text('The user who requested it, if a user did.')),
+    leadSeconds: optional(
+      integer({
+        description: 'Seconds from when the revision was first ready in the first environment until it was ready here.',
+      }),
+    ),
     fromRevision: optional(text('The revision before the promotion, if all targets ran the same.')),
     strategyHash: text('Digest of the destination; a change starts a new promotion.'),
     strategy: optional(strategyRecord),
@@ -196,6 +204,18 @@ const environment = object({
   ),
   passedRun: optional(integer({ description: 'The newest run whose revision this environment was ready on.' })),
   passedAt: optional(time({ description: 'When that run passed.' })),
+  unreadySince: optional(time({ description: 'Since when the environment is not ready on any revision.' })),
+  pin: optional(
+    object(
+      {
+        revision: text('The revision.'),
+        sequence: integer({ description: 'Number of the request among the runs; a newer run ends it.' }),
+        by: text('The user who requested it.'),
+        at: time({ description: 'When it was requested.' }),
+      },
+      { description: 'A revision that a user has requested for this environment.' },
+    ),
+  ),
   retry: optional(
     object(
       { sequence: integer({ description: 'The run.' }), count: integer({ description: 'Number of retries.' }) },
@@ -224,6 +244,9 @@ const environment = object({
         because: text('Why, in one word.'),
         endedAt: time({ description: 'When it ended.' }),
         pullRequest: optional(text('URL of its pull request.')),
+        approvedBy: optional(list(string(), { description: 'The approvers that were counted.' })),
+        requestedBy: optional(text('The user who requested it, if a user did.')),
+        leadSeconds: optional(integer({ description: 'Seconds from the first environment until it was ready here.' })),
       }),
       { description: 'Former promotions to this environment, newest first.' },
     ),
@@ -241,6 +264,9 @@ const run = object(
     startedAt: time({ description: 'When it started.' }),
     completedAt: optional(time({ description: 'When it ended.' })),
     restarts: integer({ description: 'Unfinished runs in a row before it.' }),
+    aliases: optional(
+      list(string(), { description: 'Revisions that differ from this one only by promotions, newest first.' }),
+    ),
   },
   { description: 'One revision on its way through the environments.' },
 )
@@ -259,6 +285,12 @@ export const pipelineStatus = object(
           revision: text('The revision.'),
           firstSeenAt: time({ description: 'When maxWait began.' }),
           stableSince: optional(time({ description: 'Since when it is ready and unchanged.' })),
+          origin: optional(
+            oneOf(['Unknown', 'Foreign'], {
+              description: 'Whether it is known to change more than the values that promotions set.',
+            }),
+          ),
+          nextCheckAt: optional(time({ description: 'When its origin is looked up again.' })),
         },
         { description: 'The revision that has to settle before a run starts.' },
       ),
@@ -267,6 +299,36 @@ export const pipelineStatus = object(
       time({
         description: 'Since when the targets of the first environment do not agree on a revision.',
       }),
+    ),
+    revisions: optional(
+      list(object({ revision: text('The revision.'), seenAt: time({ description: 'When it was first ready.' }) }), {
+        description: 'The revisions seen in the first environment, newest first.',
+      }),
+    ),
+    suspension: optional(
+      object(
+        {
+          by: text('The user.'),
+          at: time({ description: 'Since when.' }),
+          comment: optional(text('The reason.')),
+        },
+        { description: 'A user has suspended the pipeline by a request.' },
+      ),
+    ),
+    requests: optional(
+      list(
+        object({
+          uid: text('UID of the Approval.'),
+          decision: text('What was requested.'),
+          environment: text('For which environment; `*` for all.'),
+          revision: optional(text('Of which revision.')),
+          by: text('By whom.'),
+          at: time({ description: 'When it was handled.' }),
+          result: text('What became of it, in one word.'),
+          comment: optional(text('The comment.')),
+        }),
+        { description: 'The last requests of users, newest first.' },
+      ),
     ),
     recentRuns: optional(list(run, { description: 'The runs before, newest first.' })),
     retryHandled: optional(text('The last value of the retry annotation that was handled.')),

@@ -171,6 +171,12 @@ const promotion = object(
             }),
           ),
           ttl: optional(duration({ description: 'How long an approval counts. Default: without limit.' })),
+          legacySignatures: optional(
+            boolean({
+              description:
+                "Accept pipeline-controller's X-Signature, which does not cover the path, for approvals. For a transition only. Default false.",
+            }),
+          ),
           rejectClosesRun: optional(boolean({ description: 'A rejection stops the whole run. Default false.' })),
         },
         { description: 'Approvals required before a promotion starts. Default: none.' },
@@ -192,27 +198,84 @@ const window = object({
   timeZone: optional(string({ maxLength: 64, description: 'IANA time zone of the schedule. Default UTC.' })),
 })
 
+function checkURL(description: string) {
+  return string({ pattern: '^https?://[^\\s/@]+(/[^\\s]*)?$', maxLength: 2048, description })
+}
+
 const verification = object(
   {
     checks: list(
-      object({
-        url: string({
-          pattern: '^https?://[^\\s/@]+(/[^\\s]*)?$',
-          maxLength: 2048,
-          description: 'URL to request with GET.',
-        }),
-        expectedStatus: optional(
-          integer({ minimum: 100, maximum: 599, description: 'Expected status code. Default: any from 200 to 299.' }),
-        ),
-      }),
-      { minItems: 1, maxItems: 16, description: 'HTTP checks, all of which must pass.' },
+      object(
+        {
+          url: optional(checkURL('URL to request with GET.')),
+          expectedStatus: optional(
+            integer({ minimum: 100, maximum: 599, description: 'Expected status code. Default: any from 200 to 299.' }),
+          ),
+          prometheus: optional(
+            object(
+              {
+                url: checkURL('URL of Prometheus, without /api.'),
+                query: string({
+                  minLength: 1,
+                  maxLength: 4096,
+                  description: 'PromQL with a comparison, without `bool`. The check passes while it returns a sample.',
+                }),
+                secretRef: optional(secretRef('Secret with `token` (bearer) and optionally `caFile`.')),
+              },
+              { description: 'A query of Prometheus.' },
+            ),
+          ),
+          job: optional(
+            object(
+              {
+                fromCronJob: string({
+                  pattern: '^[a-z0-9]([-a-z0-9]*[a-z0-9])?$',
+                  maxLength: 52,
+                  description:
+                    'CronJob in the same namespace, suspended or not, from whose template a Job is created for each promotion.',
+                }),
+              },
+              { description: 'A Job that must succeed. Its containers get SOJOURN_REVISION and SOJOURN_ENVIRONMENT.' },
+            ),
+          ),
+          commitStatuses: optional(
+            object(
+              {
+                names: optional(
+                  list(string({ minLength: 1, maxLength: 256 }), {
+                    maxItems: 32,
+                    description: 'Statuses and check runs that must have succeeded. Default: all, and at least one.',
+                  }),
+                ),
+              },
+              {
+                description:
+                  "Commit statuses and check runs of the revision's commit, in the repository of the pull-request strategy.",
+              },
+            ),
+          ),
+        },
+        {
+          'x-kubernetes-validations': [
+            {
+              rule: '[has(self.url), has(self.prometheus), has(self.job), has(self.commitStatuses)].filter(each, each).size() == 1',
+              message: 'exactly one of url, prometheus, job and commitStatuses must be set',
+            },
+          ],
+        },
+      ),
+      {
+        minItems: 1,
+        maxItems: 16,
+        description: 'Checks, all of which must pass. One that cannot be made has not passed.',
+      },
     ),
     interval: optional(duration({ description: 'How long to wait after a failed check. Default 30s.' })),
     deadline: optional(
       duration({ description: 'After failing this long the pipeline is Stalled; checks continue. Default 10m.' }),
     ),
   },
-  { description: 'HTTP checks that must pass once the environments before this one are ready on the revision.' },
+  { description: 'Checks that must pass once the environments before this one are ready on the revision.' },
 )
 
 const environmentName = string({
@@ -322,6 +385,12 @@ const spec = object({
         'What happens when the first environment is rolled back: require an approval, promote the older revision, or hold. Default RequireApproval.',
     }),
   ),
+  drift: optional(
+    oneOf(['Report', 'Promote'], {
+      description:
+        'What happens when an environment no longer runs the revision that was promoted to it: set the condition Drifted, or also promote it again. Default Report.',
+    }),
+  ),
   withdrawal: optional(
     oneOf(['Close', 'Orphan'], {
       description:
@@ -340,7 +409,8 @@ const spec = object({
         value: optional(
           string({
             maxLength: 4096,
-            description: 'CEL over `revision`: the value to write at the marker. Default: the revision.',
+            description:
+              'CEL over `revision`: the value to write at the marker. Default: the hash of a commit, the digest of an OCI artifact, else the revision.',
           }),
         ),
       },

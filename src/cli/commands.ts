@@ -11,6 +11,7 @@ import { importCommand } from './operate/import.ts'
 import { install } from './operate/install.ts'
 import { optIn, optOut } from './act/opt-out.ts'
 import { sleep, wake } from './act/power.ts'
+import { promote, resume, retry, rollback, suspend } from './act/pipeline-requests.ts'
 import { restore } from './act/restore.ts'
 import { run } from './operate/run.ts'
 import { status } from './show/status.ts'
@@ -33,6 +34,11 @@ export const commands: readonly Command[] = [
   sleep,
   drain,
   approve,
+  promote,
+  rollback,
+  retry,
+  suspend,
+  resume,
   optOut,
   optIn,
   importCommand,

@@ -44,6 +44,10 @@ export class RecordedForge {
     switch (effect.do) {
       case 'verify':
         return { result: 'verified' }
+      case 'inspect':
+        return { result: 'inspected', isOwn: false }
+      case 'recheck':
+        return { result: 'rechecked', isHeld: true }
       case 'push':
         return { result: 'pushed', baseSHA: noCommit, headSHA, value: promotion.value ?? promotion.revision }
       case 'commit':

@@ -1,4 +1,4 @@
-import type { Forge, PullRequest } from './forge.ts'
+import { checkState, type CommitCheck, type Forge, type PullRequest } from './forge.ts'
 import { query, type ForgeApi } from './forge-api.ts'
 import type { RepositoryAddress } from './repository-address.ts'
 
@@ -8,6 +8,7 @@ interface AzurePull {
   readonly sourceRefName: string
   readonly targetRefName: string
   readonly description?: string
+  readonly mergeStatus?: string
   readonly lastMergeSourceCommit?: { readonly commitId?: string }
   readonly lastMergeCommit?: { readonly commitId?: string }
   readonly creationDate?: string
@@ -22,6 +23,13 @@ interface AzureThread {
 
 interface AzurePage {
   readonly value: readonly AzurePull[]
+}
+
+interface AzureStatuses {
+  readonly value: readonly {
+    readonly state?: string
+    readonly context?: { readonly name: string; readonly genre?: string }
+  }[]
 }
 
 const version = { 'api-version': '7.1' }
@@ -103,7 +111,16 @@ export function azureDevops(api: ForgeApi, { apiURL, project = '', name }: Repos
     close: (number) => api.send('PATCH', one(number), { status: 'abandoned' }),
     merge: (number, commitId) =>
       api.attempt('PATCH', one(number), { status: 'completed', lastMergeSourceCommit: { commitId } }, [400, 409]),
+    checks: (sha) => checksOf(api, `${pulls.replace(/pullrequests$/, 'commits')}/${encodeURIComponent(sha)}/statuses`),
   }
+}
+
+async function checksOf(api: ForgeApi, path: string): Promise<readonly CommitCheck[]> {
+  const { value } = await api.get<AzureStatuses>(query(path, { latestOnly: 'true', $top: 1000, ...version }))
+  return value.map(({ context, state }) => ({
+    name: context?.genre ? `${context.genre}/${context.name}` : (context?.name ?? ''),
+    state: checkState(state ?? '', { good: ['succeeded', 'notApplicable'], open: ['pending', 'notSet'] }),
+  }))
 }
 
 const states = { active: 'open', abandoned: 'closed', completed: 'merged' } as const
@@ -122,6 +139,7 @@ function toPullRequest(pull: AzurePull, web: string): PullRequest {
     createdAt: pull.creationDate,
     closedAt: pull.closedDate,
     labels: (pull.labels ?? []).map(({ name }) => name),
+    isConflicting: pull.mergeStatus === undefined ? undefined : pull.mergeStatus === 'conflicts',
   }
 }
 

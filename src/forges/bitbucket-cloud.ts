@@ -1,4 +1,4 @@
-import type { Forge, PullRequest } from './forge.ts'
+import { checkState, type Forge, type PullRequest } from './forge.ts'
 import { query, type ForgeApi } from './forge-api.ts'
 import type { RepositoryAddress } from './repository-address.ts'
 
@@ -73,11 +73,26 @@ export function bitbucketCloud(api: ForgeApi, { owner, name }: RepositoryAddress
       if (!source.commit || !sha.startsWith(source.commit.hash)) return false
       return api.attempt('POST', `${pulls}/${number}/merge`, {}, [400, 409, 555])
     },
+    async checks(sha) {
+      const path = `${pulls.replace(/pullrequests$/, 'commit')}/${encodeURIComponent(sha)}/statuses`
+      const found = await api.getAll<BuildStatus, { readonly values: readonly BuildStatus[]; readonly next?: string }>(
+        query(path, { pagelen: 100 }),
+        ({ values, next }) => ({ items: values, next }),
+      )
+      return found.map(({ key, state }) => ({ name: key, state: checkState(state, buildWords) }))
+    },
   }
 }
 
 /** The states of a build, on both Bitbuckets. */
 export const buildStates = { pending: 'INPROGRESS', success: 'SUCCESSFUL', failure: 'FAILED' } as const
+interface BuildStatus {
+  readonly key: string
+  readonly state: string
+}
+
+/** The words of both Bitbuckets. */
+export const buildWords = { good: ['SUCCESSFUL'], open: ['INPROGRESS', 'UNKNOWN'] }
 
 const states = { OPEN: 'open', MERGED: 'merged', DECLINED: 'closed', SUPERSEDED: 'closed' } as const
 

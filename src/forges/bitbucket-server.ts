@@ -1,6 +1,6 @@
 import { formatTime } from '../kube/time.ts'
-import type { Forge, PullRequest } from './forge.ts'
-import { buildStates } from './bitbucket-cloud.ts'
+import { buildStates, buildWords } from './bitbucket-cloud.ts'
+import { checkState, type Forge, type PullRequest } from './forge.ts'
 import { query, type ForgeApi } from './forge-api.ts'
 import type { RepositoryAddress } from './repository-address.ts'
 
@@ -29,8 +29,13 @@ interface BitbucketPage<T> {
   readonly nextPageStart?: number | null
 }
 
+interface BuildStatus {
+  readonly key: string
+  readonly state: string
+}
+
 /** Bitbucket Data Center, formerly Bitbucket Server. */
-export function bitbucketServer(api: ForgeApi, { owner, name }: RepositoryAddress): Forge {
+export function bitbucketServer(api: ForgeApi, { owner, name, apiURL }: RepositoryAddress): Forge {
   const repository = `/projects/${encodeURIComponent(owner)}/repos/${encodeURIComponent(name)}`
   const pulls = `${repository}/pull-requests`
   const place = { slug: name, project: { key: owner } }
@@ -48,8 +53,13 @@ export function bitbucketServer(api: ForgeApi, { owner, name }: RepositoryAddres
       const found = await all<BitbucketPull>(pulls, filter)
       return found.map(toPullRequest).filter((pull) => pull.head === head && pull.base === base)
     },
-    get: async (number) => toPullRequest(await read(number)),
     openPulls: async () => (await all<BitbucketPull>(pulls, { state: 'OPEN' })).map(toPullRequest),
+    async get(number) {
+      const pull = toPullRequest(await read(number))
+      if (pull.state !== 'open') return pull
+      const { conflicted } = await api.get<{ readonly conflicted?: boolean }>(`${pulls}/${number}/merge`)
+      return { ...pull, isConflicting: conflicted }
+    },
     async create({ head, base, title, body }) {
       const request = {
         title,
@@ -94,6 +104,11 @@ export function bitbucketServer(api: ForgeApi, { owner, name }: RepositoryAddres
       // Every push changes the version, so the forge refuses the merge if the branch has changed since this read.
       if (fromRef.latestCommit !== sha) return false
       return api.attempt('POST', query(`${pulls}/${number}/merge`, { version }), {}, [409])
+    },
+    async checks(sha) {
+      const builds = `${apiURL.replace(/\/rest\/api\/[^/]+$/, '/rest/build-status/1.0')}/commits/${encodeURIComponent(sha)}`
+      const found = await all<BuildStatus>(builds)
+      return found.map(({ key, state }) => ({ name: key, state: checkState(state, buildWords) }))
     },
   }
 }

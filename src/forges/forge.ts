@@ -12,6 +12,8 @@ export interface PullRequest {
   /** The merge commit, once merged. */
   readonly mergeSHA: string | undefined
   readonly body: string
+  /** Whether it conflicts with its base; undefined where the forge does not say or has not found out yet. */
+  readonly isConflicting?: boolean | undefined
   /** RFC 3339. */
   readonly createdAt: string | undefined
   /** When it was closed or merged, in RFC 3339; undefined while open, and where the forge does not say. */
@@ -31,6 +33,20 @@ export interface CommitStatus {
   readonly state: 'pending' | 'success' | 'failure'
   readonly description: string
   readonly url: string
+}
+
+/** A commit status or check run. Skipped and neutral ones count as a success. */
+export interface CommitCheck {
+  readonly name: string
+  readonly state: 'success' | 'failure' | 'pending'
+}
+
+/** A forge's words for the state of a check; any other word is a failure. */
+export function checkState(
+  word: string,
+  { good, open }: { readonly good: readonly string[]; readonly open: readonly string[] },
+): CommitCheck['state'] {
+  return good.includes(word) ? 'success' : open.includes(word) ? 'pending' : 'failure'
 }
 
 /** A pull request to open. Forges without labels ignore them. */
@@ -65,4 +81,6 @@ export interface Forge {
   close(number: number): Promise<void>
   /** Merges exactly this commit; false when the forge does not allow a merge now. */
   merge(number: number, headSHA: string): Promise<boolean>
+  /** The newest statuses and check runs of a commit, by name. */
+  checks(sha: string): Promise<readonly CommitCheck[]>
 }

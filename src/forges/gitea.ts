@@ -1,5 +1,5 @@
 import { PromotionError } from '../git/promotion-error.ts'
-import type { Forge, PullRequest } from './forge.ts'
+import { checkState, type Forge, type PullRequest } from './forge.ts'
 import { nextLink, query, type ForgeApi } from './forge-api.ts'
 import type { RepositoryAddress } from './repository-address.ts'
 
@@ -12,6 +12,7 @@ interface GiteaPull {
   readonly head: { readonly ref: string; readonly sha?: string }
   readonly base: { readonly ref: string }
   readonly body?: string
+  readonly mergeable?: boolean
   readonly created_at?: string
   readonly closed_at?: string | null
   readonly merged_at?: string | null
@@ -21,6 +22,10 @@ interface GiteaPull {
 interface GiteaComment {
   readonly id: number
   readonly body?: string
+}
+
+interface GiteaStatuses {
+  readonly statuses?: readonly { readonly context: string; readonly status: string }[] | null
 }
 
 /** Gitea and Forgejo. */
@@ -61,6 +66,14 @@ export function gitea(api: ForgeApi, { owner, name }: RepositoryAddress): Forge 
     close: (number) => api.send('PATCH', `${repository}/pulls/${number}`, { state: 'closed' }),
     merge: (number, sha) =>
       api.attempt('POST', `${repository}/pulls/${number}/merge`, { Do: 'merge', head_commit_id: sha }, [405, 409, 423]),
+    async checks(sha) {
+      // The combined status has the newest of each context, on one page.
+      const { statuses } = await api.get<GiteaStatuses>(`${repository}/commits/${encodeURIComponent(sha)}/status`)
+      return (statuses ?? []).map(({ context, status }) => ({
+        name: context,
+        state: checkState(status, { good: ['success', 'skipped'], open: ['pending'] }),
+      }))
+    },
   }
 }
 
@@ -96,5 +109,6 @@ function toPullRequest(pull: GiteaPull): PullRequest {
     createdAt: pull.created_at,
     closedAt: pull.merged_at ?? pull.closed_at ?? undefined,
     labels: (pull.labels ?? []).map(({ name }) => name),
+    isConflicting: pull.mergeable === undefined ? undefined : !pull.mergeable,
   }
 }

@@ -1,4 +1,4 @@
-import type { Forge, PullRequest } from './forge.ts'
+import { checkState, type Forge, type PullRequest } from './forge.ts'
 import { nextLink, query, type ForgeApi } from './forge-api.ts'
 import type { RepositoryAddress } from './repository-address.ts'
 
@@ -11,6 +11,7 @@ interface GithubPull {
   readonly head: { readonly ref: string; readonly sha: string }
   readonly base: { readonly ref: string }
   readonly body?: string | null
+  readonly mergeable?: boolean | null
   readonly created_at?: string
   readonly closed_at?: string | null
   readonly labels?: readonly { readonly name: string }[]
@@ -19,6 +20,15 @@ interface GithubPull {
 interface GithubComment {
   readonly id: number
   readonly body?: string
+}
+
+interface GithubStatuses {
+  readonly statuses: readonly { readonly context: string; readonly state: string }[]
+}
+
+interface GithubRun {
+  readonly name: string
+  readonly conclusion?: string | null
 }
 
 /** GitHub and GitHub Enterprise. */
@@ -55,6 +65,23 @@ export function github(api: ForgeApi, { owner, name }: RepositoryAddress): Forge
       void (await api.attempt('DELETE', `${issues}/${number}/labels/${encodeURIComponent(label)}`, undefined, [404])),
     close: (number) => api.send('PATCH', `${repository}/pulls/${number}`, { state: 'closed' }),
     merge: (number, sha) => api.attempt('PUT', `${repository}/pulls/${number}/merge`, { sha }, [405, 409]),
+    async checks(sha) {
+      const commit = `${repository}/commits/${encodeURIComponent(sha)}`
+      const statuses = await api.getAll<{ readonly context: string; readonly state: string }, GithubStatuses>(
+        query(`${commit}/status`, { per_page: 100 }),
+        (page, response) => ({ items: page.statuses, next: nextLink(response) }),
+      )
+      const runs = await api.getAll<GithubRun, { readonly check_runs: readonly GithubRun[] }>(
+        query(`${commit}/check-runs`, { per_page: 100 }),
+        (page, response) => ({ items: page.check_runs, next: nextLink(response) }),
+      )
+      const words = { good: ['success', 'neutral', 'skipped'], open: ['pending'] }
+      return [
+        ...statuses.map(({ context: name, state }) => ({ name, state: checkState(state, words) })),
+        // A run that has not ended has no conclusion.
+        ...runs.map(({ name, conclusion }) => ({ name, state: checkState(conclusion ?? 'pending', words) })),
+      ]
+    },
   }
 }
 
@@ -73,5 +100,6 @@ function toPullRequest(pull: GithubPull): PullRequest {
     createdAt: pull.created_at,
     closedAt: pull.closed_at ?? undefined,
     labels: (pull.labels ?? []).map(({ name }) => name),
+    isConflicting: pull.mergeable === undefined || pull.mergeable === null ? undefined : !pull.mergeable,
   }
 }

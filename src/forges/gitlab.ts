@@ -1,4 +1,4 @@
-import type { Forge, PullRequest } from './forge.ts'
+import { checkState, type Forge, type PullRequest } from './forge.ts'
 import { nextLink, query, type ForgeApi } from './forge-api.ts'
 import type { RepositoryAddress } from './repository-address.ts'
 
@@ -12,6 +12,7 @@ interface GitlabMergeRequest {
   readonly merge_commit_sha?: string | null
   readonly squash_commit_sha?: string | null
   readonly description?: string | null
+  readonly has_conflicts?: boolean
   readonly created_at?: string
   readonly closed_at?: string | null
   readonly merged_at?: string | null
@@ -64,6 +65,17 @@ export function gitlab(api: ForgeApi, { owner, name }: RepositoryAddress): Forge
     removeLabel: (number, label) => api.send('PUT', `${requests}/${number}`, { remove_labels: label }),
     close: (number) => api.send('PUT', `${requests}/${number}`, { state_event: 'close' }),
     merge: (number, sha) => api.attempt('PUT', `${requests}/${number}/merge`, { sha }, [405, 406, 409, 422]),
+    async checks(sha) {
+      const found = await api.getAll<{ readonly name: string; readonly status: string }>(
+        query(`${project}/repository/commits/${encodeURIComponent(sha)}/statuses`, { per_page: 100 }),
+        (items, response) => ({ items, next: nextLink(response) }),
+      )
+      const open = ['created', 'waiting_for_resource', 'preparing', 'pending', 'running', 'scheduled', 'manual']
+      return found.map((each) => ({
+        name: each.name,
+        state: checkState(each.status, { good: ['success', 'skipped'], open }),
+      }))
+    },
   }
 }
 
@@ -82,5 +94,6 @@ function toPullRequest(request: GitlabMergeRequest): PullRequest {
     createdAt: request.created_at,
     closedAt: request.merged_at ?? request.closed_at ?? undefined,
     labels: request.labels ?? [],
+    isConflicting: request.has_conflicts,
   }
 }

@@ -19,7 +19,7 @@ function behind(spec: Partial<Pipeline['spec']> = {}): World {
 }
 
 const factsOf = ({ pipeline }: World) => explainPipeline(pipeline as Pipeline & StoredObject).join('\n')
-const again = 'kubectl annotate --overwrite pipeline app sojourn.dev/retry="$(date)" -n team'
+const again = 'sojourn retry app -n team'
 
 it('says how to retry after a pull request was closed', () => {
   const world = behind()
@@ -37,7 +37,7 @@ it('says why a promotion has failed, how to fix it, and how to retry', () => {
   world.answer('push', { result: 'failed', error })
   world.step()
   expect(factsOf(world)).toContain('prod: the last attempt failed: no marker')
-  expect(factsOf(world)).toContain(`it is retried when the spec or a Secret changes; to retry now, run: ${again}`)
+  expect(factsOf(world)).toContain(`to retry now, run: ${again}`)
 })
 
 it('counts approvers, not approvals', () => {

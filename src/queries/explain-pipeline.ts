@@ -3,7 +3,6 @@ import type { EnvironmentStatus } from '../apis/pipeline-status.ts'
 import type { StoredObject } from '../kube/object.ts'
 import { findCondition } from '../kube/conditions.ts'
 import { sentenceOf, type Because } from '../apis/pipeline-reasons.ts'
-import { retryAnnotation } from '../systems/promoter/decision/retry.ts'
 
 /** The state of each environment, what it waits for, and what would help. */
 export function explainPipeline({ metadata, spec, status }: Pipeline & StoredObject): readonly string[] {
@@ -18,14 +17,22 @@ export function explainPipeline({ metadata, spec, status }: Pipeline & StoredObj
       ...retrySentences(environment, metadata).map((fact) => `${name}: ${fact}`),
     ]
   })
-  return [...(stopped?.status === 'True' ? [`Nothing is promoted now: ${stopped.message}`] : []), ...environments]
+  const told = ['Reconciling', 'Drifted', 'RevisionNotDiscriminating'].flatMap((type) => {
+    const condition = findCondition(status?.conditions, type)
+    return condition && condition.reason !== 'RunStarted' ? [condition.message] : []
+  })
+  return [
+    ...(stopped?.status === 'True' ? [`Nothing is promoted now: ${stopped.message}`] : []),
+    ...told,
+    ...environments,
+  ]
 }
 
 function stateOf({ targets = [], targetsDone, targetsTotal, promotion }: EnvironmentStatus): string {
   const revisions = [...new Set(targets.flatMap(({ revision }) => revision ?? []))]
   const unready = targets
     .filter(({ ready }) => !ready)
-    .map(({ name, reason, message }) => `${name} (${message ?? reason})`)
+    .map(({ kind, namespace, name, reason, message }) => `${kind} ${namespace}/${name} (${message ?? reason})`)
   const runs = revisions.length > 0 ? `runs ${revisions.join(' and ')}` : 'runs no known revision'
   const count =
     targetsTotal === undefined ? '' : `, ${targetsDone ?? 0} of ${targetsTotal} targets run the new revision`
@@ -48,7 +55,11 @@ function waiting({ gates = [], promotion }: EnvironmentStatus): readonly string[
   const { lastError, pullRequest, nextAttemptAt } = promotion ?? {}
   return [
     ...closed,
-    ...(pullRequest ? [`pull request ${pullRequest.url} is ${pullRequest.state}`] : []),
+    ...(pullRequest
+      ? [
+          `pull request ${pullRequest.url} is ${pullRequest.state}${pullRequest.checks ? ` (${pullRequest.checks})` : ''}`,
+        ]
+      : []),
     ...(lastError
       ? [`the last attempt failed: ${lastError.message}${nextAttemptAt ? ` (again at ${nextAttemptAt})` : ''}`]
       : []),
@@ -73,9 +84,11 @@ function retrySentences(
   { promotion }: EnvironmentStatus,
   { name, namespace }: StoredObject['metadata'],
 ): readonly string[] {
-  const again = `kubectl annotate --overwrite pipeline ${name} ${retryAnnotation}="$(date)" -n ${namespace}`
+  const again = `sojourn retry ${name} -n ${namespace}`
   if (promotion?.phase === 'Failed')
-    return [`it is retried when the spec or a Secret changes; to retry now, run: ${again}`]
+    return [
+      `it is retried when the spec or a Secret changes, and every spec.interval if git can cure it; to retry now, run: ${again}`,
+    ]
   return promotion?.phase === 'Rejected'
     ? [`the next revision is promoted as usual; to propose this one again, run: ${again}`]
     : []

@@ -10,6 +10,8 @@ import { parseTime } from '../kube/time.ts'
 import { isOnDemand, missingTarget } from '../systems/activator/model/annotations.ts'
 import { readServiceSettings } from '../systems/activator/model/service-settings.ts'
 import { remarksOf, serviceStateOf } from '../systems/activator/views/service-state.ts'
+import { sentenceOf, type Because } from '../apis/pipeline-reasons.ts'
+import { shortRevision } from '../systems/promoter/model/revision.ts'
 import { candidateItem } from './candidate-item.ts'
 import type { Reader } from './reader.ts'
 
@@ -100,7 +102,7 @@ function pipelineItem(object: Pipeline & StoredObject): ManagedItem {
     }),
   )
   const [soonest] = times.toSorted((left, right) => left.at - right.at)
-  const next = waiting ? { what: `waits for approval in ${waiting[0]}` } : soonest
+  const next = personsAction(object) ?? soonest
   return {
     object: refFor(object, pipeline),
     system: 'promoter',
@@ -109,11 +111,31 @@ function pipelineItem(object: Pipeline & StoredObject): ManagedItem {
   }
 }
 
+/** What a person has to do next, if anything: with the command to run or the page to open. */
+function personsAction({ metadata, status }: Pipeline & StoredObject): { readonly what: string } | undefined {
+  for (const [name, { waitingApproval, promotion }] of Object.entries(status?.environments ?? {})) {
+    const { pullRequest, phase, revision = '' } = promotion ?? {}
+    if (waitingApproval?.promotionId)
+      return {
+        what: `approve: sojourn approve ${metadata.name} ${name} ${shortRevision(waitingApproval.revision)} -n ${metadata.namespace}`,
+      }
+    if (phase === 'Proposed' && pullRequest)
+      return { what: `${pullRequest.isConflicting ? 'resolve conflicts of' : 'merge'} ${pullRequest.url} for ${name}` }
+    if (phase === 'Rejected')
+      return { what: `a newer revision, or: sojourn retry ${metadata.name} ${name} -n ${metadata.namespace}` }
+    if (phase === 'Failed')
+      return { what: `fix ${name}: ${sentenceOf(promotion!.because as Because)} (${shortRevision(revision)})` }
+  }
+  return undefined
+}
+
 /** A pipeline without a revision is not described by its Ready condition, which only says that targets were read. */
 function pipelineState(
   { spec, status }: Pipeline,
   { isWaiting, reason, message }: { readonly isWaiting: boolean; readonly reason: string; readonly message: string },
 ): Pick<ManagedItem, 'state' | 'why'> {
+  if (status?.conditions?.some(({ type, status: value }) => type === 'Stalled' && value === 'True'))
+    return { state: 'Stalled', why: message }
   if (isWaiting) return { state: 'AwaitingApproval', why: message }
   if (status?.run) return { state: status.run.phase, why: message }
   const [first] = spec.environments

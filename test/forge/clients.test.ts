@@ -41,6 +41,19 @@ describe.each(forgeTypes)('the client for %s', (type) => {
   const open = (token = forgeToken): Forge =>
     openForge(type, repositoryAddress(type, forge.url(type, 'deploy')), { http, token, ca: forge.ca })
 
+  it('reads the statuses and check runs of a commit', async () => {
+    const sha = 'c'.repeat(40)
+    expect(await open().checks(sha)).toEqual([])
+    const checks = (['success', 'failure', 'pending', 'success'] as const).map((state, index) => ({
+      name: `check ${index}`,
+      state,
+    }))
+    forge.pulls.checks.set(sha, checks)
+    const found = await open().checks(sha)
+    expect(found.toSorted((left, right) => left.name.localeCompare(right.name))).toEqual(checks)
+    forge.pulls.checks.delete(sha)
+  })
+
   it('opens, finds, changes, comments on and closes a pull request', async () => {
     const client = open()
     const head = await branch()

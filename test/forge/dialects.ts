@@ -48,6 +48,12 @@ function linked(call: ForgeCall, items: readonly unknown[], sizeName: string): F
   }
 }
 
+/** The builds of a commit in the words of both Bitbuckets. */
+function builds(call: ForgeCall, sha: string) {
+  const words = { success: 'SUCCESSFUL', failure: 'FAILED', pending: 'INPROGRESS' }
+  return (call.pulls.checks.get(sha) ?? []).map(({ name, state }) => ({ key: name, state: words[state] }))
+}
+
 function segments(path: string): string[] {
   return path.split('/').slice(1).map(decodeURIComponent)
 }
@@ -94,8 +100,28 @@ const github: Dialect = {
             : { id: newestComment(pull), body: call.body['body'] },
       }
     }
+    if (kind === 'commits') {
+      // Half of them as statuses, half as check runs: users have both.
+      const checks = (call.pulls.checks.get(id ?? '') ?? []).map((check, index) => ({
+        ...check,
+        isRun: index % 2 === 1,
+      }))
+      if (tail === 'status')
+        return {
+          body: { statuses: checks.filter(({ isRun }) => !isRun).map(({ name, state }) => ({ context: name, state })) },
+        }
+      const conclusionOf = (state: string) => (state === 'pending' ? null : state)
+      return {
+        body: {
+          check_runs: checks
+            .filter(({ isRun }) => isRun)
+            .map(({ name, state }) => ({ name, conclusion: conclusionOf(state) })),
+        },
+      }
+    }
     if (kind !== 'pulls') throw notFound()
     const show = (pull: Pull) => ({
+      mergeable: !pull.isConflicting,
       id: pull.number,
       number: pull.number,
       html_url: `${call.origin}/${owner}/${repository}/pull/${pull.number}`,
@@ -165,6 +191,13 @@ const gitlab: Dialect = {
   async answer(call) {
     const [, project = '', kind, id, tail] = segments(call.path)
     if (kind === 'statuses') return keepStatus(call, id, 'name')
+    if (kind === 'repository')
+      return {
+        body: (call.pulls.checks.get(tail ?? '') ?? []).map(({ name, state }) => ({
+          name,
+          status: state === 'failure' ? 'failed' : state,
+        })),
+      }
     if (kind !== 'merge_requests') throw notFound()
     const repository = project.split('/').at(-1) ?? ''
     const show = (pull: Pull) => ({
@@ -180,6 +213,7 @@ const gitlab: Dialect = {
       merge_commit_sha: pull.mergeSHA ?? null,
       squash_commit_sha: null,
       closed_at: pull.closedAt ?? null,
+      has_conflicts: pull.isConflicting,
       labels: pull.labels,
     })
     if (call.method === 'GET' && !id) {
@@ -248,6 +282,7 @@ const gitea: Dialect = {
       merged: pull.state === 'merged',
       closed_at: pull.closedAt ?? null,
       merge_commit_sha: pull.mergeSHA ?? null,
+      mergeable: !pull.isConflicting,
       labels: pull.labels.map((name) => ({ name })),
       head: { ref: pull.head, sha: pull.headSHA, label: pull.head },
       base: { ref: pull.base, label: pull.base },
@@ -255,6 +290,15 @@ const gitea: Dialect = {
     if (kind === 'statuses') return keepStatus(call, id, 'context')
     if (kind === 'issues' && id === 'comments') return editComment(call, Number(tail))
     if (kind === 'labels') return { body: [{ id: 1, name: 'promotion' }] }
+    if (kind === 'commits')
+      return {
+        body: {
+          statuses: (call.pulls.checks.get(id ?? '') ?? []).map(({ name, state }) => ({
+            context: name,
+            status: state,
+          })),
+        },
+      }
     if (kind === 'issues') {
       const pull = await call.pulls.get(repository, Number(id))
       if (call.method === 'DELETE') {
@@ -309,11 +353,12 @@ const gitea: Dialect = {
 }
 
 const bitbucketServer: Dialect = {
-  matches: /^\/rest\/api\/(?:1\.0|latest)(?=\/)/,
+  matches: /^\/rest\/(?:api\/(?:1\.0|latest)|build-status\/1\.0)(?=\/)/,
   credential: after('Bearer '),
   refusal: ({ message }) => ({ errors: [{ context: null, message, exceptionName: null }] }),
   async answer(call) {
-    const [, project = '', , repository = '', kind, id, tail] = segments(call.path)
+    const [first, project = '', , repository = '', kind, id, tail] = segments(call.path)
+    if (first === 'commits') return { body: { values: builds(call, project), isLastPage: true } }
     if (kind === 'commits') return keepStatus(call, id, 'key')
     if (kind !== 'pull-requests') throw notFound()
     const show = (pull: Pull) => ({
@@ -376,6 +421,7 @@ const bitbucketServer: Dialect = {
           isLastPage: true,
         },
       }
+    if (call.method === 'GET' && tail === 'merge') return { body: { conflicted: pull.isConflicting } }
     if (call.method === 'GET') return { body: show(pull) }
     if (tail === 'comments') {
       pull.comments.push(text(call.body['text']))
@@ -400,7 +446,8 @@ const bitbucketCloud: Dialect = {
   refusal: ({ message }) => ({ type: 'error', error: { message } }),
   async answer(call) {
     const [, owner = '', repository = '', kind, id, tail] = segments(call.path)
-    if (kind === 'commit') return keepStatus(call, id, 'name')
+    if (kind === 'commit' && call.method === 'POST') return keepStatus(call, id, 'name')
+    if (kind === 'commit') return { body: { values: builds(call, id ?? '') } }
     if (kind !== 'pullrequests') throw notFound()
     const show = (pull: Pull) => ({
       type: 'pullrequest',
@@ -482,7 +529,12 @@ const azureDevops: Dialect = {
       .split(':')[1],
   refusal: ({ message }) => ({ message, typeKey: 'GitRefused' }),
   async answer(call) {
-    const [project = '', , , , repository = '', , id, tail] = segments(call.path)
+    const [project = '', , , , repository = '', kind, id, tail] = segments(call.path)
+    if (kind === 'commits') {
+      const words = { success: 'succeeded', failure: 'failed', pending: 'pending' }
+      const checks = call.pulls.checks.get(id ?? '') ?? []
+      return { body: { value: checks.map(({ name, state }) => ({ state: words[state], context: { name } })) } }
+    }
     const show = (pull: Pull) => ({
       pullRequestId: pull.number,
       status: { open: 'active', closed: 'abandoned', merged: 'completed' }[pull.state],
@@ -490,6 +542,7 @@ const azureDevops: Dialect = {
       description: pull.body,
       sourceRefName: `refs/heads/${pull.head}`,
       targetRefName: `refs/heads/${pull.base}`,
+      mergeStatus: pull.isConflicting ? 'conflicts' : 'succeeded',
       lastMergeSourceCommit: { commitId: pull.headSHA },
       labels: pull.labels.map((name) => ({ name })),
       ...(pull.closedAt ? { closedDate: pull.closedAt } : {}),

@@ -10,6 +10,7 @@ export interface Pull {
   body: string
   state: 'open' | 'closed' | 'merged'
   headSHA: string
+  isConflicting: boolean
   mergeSHA: string | undefined
   version: number
   readonly labels: string[]
@@ -48,6 +49,8 @@ export class PullRequests {
   /** Open a second one for the same branches, as some forges do. */
   allowDuplicates = false
   squash = false
+  /** Statuses and check runs by commit. */
+  readonly checks = new Map<string, { name: string; state: 'success' | 'failure' | 'pending' }[]>()
 
   constructor(repositories: ReadonlyMap<string, Repository>) {
     this.#repositories = repositories
@@ -88,6 +91,7 @@ export class PullRequests {
       state: 'open',
       headSHA,
       mergeSHA: undefined,
+      isConflicting: false,
       version: 0,
       labels: request.labels ?? [],
       comments: [],
@@ -150,7 +154,9 @@ export class PullRequests {
 
   async #refresh(pull: Pull): Promise<void> {
     if (pull.state !== 'open') return
-    const tip = await this.repository(pull.repository).tip(pull.head)
+    const repository = this.repository(pull.repository)
+    pull.isConflicting = await repository.conflicts(pull.head, pull.base)
+    const tip = await repository.tip(pull.head)
     if (!tip || tip === pull.headSHA) return
     pull.headSHA = tip
     pull.version++

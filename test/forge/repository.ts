@@ -86,6 +86,16 @@ export class Repository {
     return Number(await this.git('rev-list', '--count', `refs/heads/${of}..refs/heads/${branch}`))
   }
 
+  /** Whether a merge would have conflicts. */
+  async conflicts(head: string, base: string): Promise<boolean> {
+    const [headTip, baseTip] = [await this.tip(head), await this.tip(base)]
+    if (!headTip || !baseTip) return false
+    return this.git('merge-tree', '--write-tree', baseTip, headTip).then(
+      () => false,
+      () => true,
+    )
+  }
+
   /** Merges for real; undefined when there is a conflict. */
   async merge(head: string, base: string, squash: boolean): Promise<string | undefined> {
     const [headTip, baseTip] = [await this.tip(head), await this.tip(base)]

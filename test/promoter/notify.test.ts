@@ -62,6 +62,7 @@ function run(world: World, secret?: Record<string, string>) {
     flux: { eventsAddress: `http://127.0.0.1:${portOf(plain)}/`, http },
     now: () => world.now,
     valueOf: (_, revision) => revision,
+    jobProblem: () => Promise.resolve(undefined),
   }
   const { effect } = world.step()
   if (!effect) throw new Error('nothing is due')

@@ -590,3 +590,109 @@ it('gives pipelines whose names run together branches of their own', async () =>
     branchName({ namespace, name, environment: 'prod', id: '0123456789abcdef' }, 'own')
   expect(of('a-b', 'c')).not.toBe(of('a', 'b-c'))
 })
+
+describe('two promotions of adjacent lines', () => {
+  const both = (prod: string, other: string) =>
+    `a: ${prod} # {"$promotion": "team:app:prod"}\nb: ${other} # {"$promotion": "team:other:prod"}\n`
+
+  it.each(forgeTypes.filter((type) => type !== 'bitbucket-cloud'))(
+    'the second is put on top of the first once that is merged, on %s',
+    async (type) => {
+      await build({ type })
+      await stage.repository.commit('main', { 'prod/app.yaml': both('1.0.0', '1.0.0') })
+      release()
+      await stage.settle()
+      await stage.repository.commit('main', { 'prod/app.yaml': both('1.0.0', '1.1.0') })
+      await stage.settle()
+      expect(stage.pulls).toMatchObject([{ state: 'open' }])
+      expect(await stage.repository.conflicts(stage.pulls[0]!.head, 'main')).toBe(false)
+      expect(await stage.repository.file(stage.pulls[0]!.head, 'prod/app.yaml')).toBe(both('1.1.0', '1.1.0'))
+      expect(await stage.repository.ahead(stage.pulls[0]!.head, 'main')).toBe(1)
+      expect(stage.world.promotion('prod')).toMatchObject({ phase: 'Proposed', because: 'PullRequestOpen' })
+    },
+  )
+
+  it('is adopted when the process was killed after it had been put on top', async () => {
+    await build({ spec: {} })
+    await stage.repository.commit('main', { 'prod/app.yaml': both('1.0.0', '1.0.0') })
+    release()
+    await stage.settle()
+    const before = stage.world.status
+    await stage.repository.commit('main', { 'prod/app.yaml': both('1.0.0', '1.1.0') })
+    await stage.turn(60_000)
+    expect(stage.world.promotion('prod')?.phase).toBe('Pushed')
+    stage.world.pipeline = { ...stage.world.pipeline, status: before }
+    stage.world.polledAt.clear()
+    await stage.settle()
+    const [pull] = stage.pulls
+    expect(stage.world.promotion('prod')).toMatchObject({ because: 'PullRequestOpen', headSHA: pull!.headSHA })
+  })
+
+  it('with commits of others on it is left alone, and people are told to resolve it', async () => {
+    await build()
+    await stage.repository.commit('main', { 'prod/app.yaml': both('1.0.0', '1.0.0') })
+    release()
+    await stage.settle()
+    await stage.repository.commit(stage.pulls[0]!.head, { 'note.txt': 'mine' })
+    const tip = await stage.repository.tip(stage.pulls[0]!.head)
+    await stage.repository.commit('main', { 'prod/app.yaml': both('1.0.0', '1.1.0') })
+    await stage.settle()
+    expect(await stage.repository.tip(stage.pulls[0]!.head)).toBe(tip)
+    expect(stage.world.condition('Stalled')).toMatchObject({ reason: 'PullRequestConflict' })
+    expect(stage.world.condition('Stalled')?.message).toContain(`resolve the conflicts of https:`)
+  })
+})
+
+it('shows why the forge did not merge, and the checks of the pull request', async () => {
+  await build()
+  const { strategy } = stage.world.pipeline.spec.promotion!
+  stage.world.edit({
+    promotion: { strategy: { 'pull-request': { ...strategy['pull-request']!, autoMerge: true } } },
+  })
+  release()
+  await stage.turn()
+  await stage.turn()
+  const { headSHA = '' } = stage.world.promotion('prod')!
+  forge.pulls.checks.set(headSHA, [
+    { name: 'build', state: 'success' },
+    { name: 'scan', state: 'failure' },
+  ])
+  forge.fail({ method: 'PUT', path: /merge$/, status: 405 })
+  await stage.turn(60_000)
+  stage.world.step()
+  expect(stage.world.promotion('prod')).toMatchObject({
+    phase: 'Proposed',
+    lastError: { reason: 'MergeRefused' },
+    pullRequest: { checks: '1 of 2 checks passed, failed: scan' },
+  })
+})
+
+describe('a first environment that follows the branch to which promotions are written', () => {
+  it('starts no run for commits of promotions, and one for any other', async () => {
+    await build()
+    const revision = async () => `main@sha1:${await stage.repository.tip('main')}`
+    release(await revision())
+    await stage.settle()
+    const { sequence } = stage.world.status.run!
+    await stage.mergeOpen()
+    await stage.turn(60_000)
+    release(await revision())
+    await stage.settle()
+    expect(stage.world.status.run?.sequence).toBe(sequence)
+    expect(stage.pulls).toHaveLength(1)
+    await stage.repository.commit('main', { 'dev/app.yaml': 'changed: true\n' })
+    release(await revision())
+    await stage.settle()
+    expect(stage.world.status.run?.sequence).toBe(sequence + 1)
+  })
+
+  it('writes the hash of a commit, and shows it readably in the pull request', async () => {
+    await build()
+    const tip = await stage.repository.tip('main')
+    release(`main@sha1:${tip}`)
+    await stage.settle()
+    expect(await stage.repository.file(stage.pulls[0]!.head, 'prod/app.yaml')).toContain(tip)
+    expect(await stage.repository.file(stage.pulls[0]!.head, 'prod/app.yaml')).not.toContain('main@')
+    expect(stage.pulls[0]!.body).toContain(`to \`main@sha1:${tip}\`.`)
+  })
+})

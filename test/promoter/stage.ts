@@ -79,6 +79,7 @@ export class Stage {
       },
       createEvent: (event) => Promise.resolve(void this.events.push(event)),
       now: () => this.world.now,
+      jobProblem: () => Promise.resolve('there are no Jobs here'),
       valueOf: (_expression, revision) => revision.split(':').at(-1) ?? revision,
     }
   }

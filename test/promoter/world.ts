@@ -141,6 +141,18 @@ export class World {
     })
   }
 
+  /** A user asks for something. */
+  request(
+    decision: Exclude<Approval['spec']['decision'], 'Approve' | 'Reject'>,
+    environment: string,
+    { by = 'ann', revision }: { by?: string; revision?: string } = {},
+  ): void {
+    this.approve(environment, by)
+    const { metadata, spec, ...rest } = this.approvals.pop()!
+    const { promotionId: _, ...about } = spec
+    this.approvals.push({ ...rest, metadata, spec: { ...about, decision, ...(revision ? { revision } : {}) } })
+  }
+
   /** One reconcile: decides and writes the status. */
   step(afterMs = 0): Decision {
     this.now += afterMs

@@ -167,6 +167,9 @@ const byRole: Readonly<Record<ClusterRole, Pick<RoleAccess, 'cluster'> & Partial
       { apiGroups: ['helm.toolkit.fluxcd.io'], resources: ['helmreleases'], verbs: follow },
       { apiGroups: ['infra.contrib.fluxcd.io'], resources: ['terraforms'], verbs: follow },
       { apiGroups: ['argoproj.io'], resources: ['applications'], verbs: follow },
+      // A check by a Job: created from a CronJob's template, with the rights of the Pipeline's creator.
+      { apiGroups: ['batch'], resources: ['cronjobs'], verbs: ['get'] },
+      { apiGroups: ['batch'], resources: ['jobs'], verbs: ['get', 'create'] },
       core(['namespaces'], ['get']),
       ...recordProofs,
       clusters,

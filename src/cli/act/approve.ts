@@ -58,7 +58,7 @@ Examples:
   },
 }
 
-async function checkEnvironment(
+export async function checkEnvironment(
   client: Client,
   place: { readonly namespace: string; readonly name: string },
   environment: string,
@@ -72,7 +72,7 @@ async function checkEnvironment(
 }
 
 /** The user name that the server authenticates: approvals are counted by user. */
-async function whoAmI(client: Client): Promise<string> {
+export async function whoAmI(client: Client): Promise<string> {
   const review = await client.create<{ status?: { userInfo?: { username?: string } } }>(selfSubjectReviews, {
     apiVersion: 'authentication.k8s.io/v1',
     kind: 'SelfSubjectReview',

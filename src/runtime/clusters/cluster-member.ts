@@ -34,7 +34,7 @@ export class ClusterMember {
     this.#ports = ports
     this.#lingerMs = options.lingerMs ?? 60_000
     this.#forget = forget
-    const probeMs = options.probeMs ?? 30_000
+    const probeMs = options.probeMs ?? 5000
     const changed = (moved: boolean) => this.#changed(moved)
     this.#connection = new ClusterConnection(name, { connect, disconnect, clock, random, probeMs, changed })
     this.#cluster = informers.open<GitopsCluster>(home, gitopsClusters, only(place))

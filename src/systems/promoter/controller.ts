@@ -16,6 +16,7 @@ import { systemRandom } from '../../runtime/time/random.ts'
 import type { ActsFor } from '../../tenancy/act-as.ts'
 import { PromotionError } from '../../git/promotion-error.ts'
 import { performEffect, type EffectPorts } from './effects/perform.ts'
+import { jobProblem } from './strategies/job-check.ts'
 import { markerValue } from './model/adapter.ts'
 import { RateLimiter } from '../../forges/rate-limiter.ts'
 import { EffectRunner, type Perform } from './effects/effect-runner.ts'
@@ -154,6 +155,7 @@ export class Promoter {
       flux: flux && { ...flux, http: this.#metrics.countRequests(flux.http) },
       now,
       valueOf: markerValue,
+      jobProblem: (check) => jobProblem(this.#access.actorOf(check.pipeline), check),
     }
   }
 

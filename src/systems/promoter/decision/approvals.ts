@@ -3,7 +3,9 @@ import type { EnvironmentStatus, PipelineStatus, Promotion } from '../../../apis
 import { isMarkedToKeep } from '../../../departures/door/protection.ts'
 import { formatTime, parseTime } from '../../../kube/time.ts'
 import { sentenceOf, type Because } from '../../../apis/pipeline-reasons.ts'
+import { isRefusal, isRequest } from './requests.ts'
 import { at, type Draft } from './draft.ts'
+import type { WantedRevision } from './gates.ts'
 import type { PromotionPlan } from '../model/plan.ts'
 
 export type ApprovalVerdict = 'given' | 'missing' | 'refused'
@@ -15,11 +17,12 @@ export function judgeApprovals(
     readonly state: EnvironmentStatus
     readonly promotion: Promotion
     readonly plan: PromotionPlan
-    readonly direction: 'Forward' | 'Backward'
+    readonly wanted: WantedRevision
   },
 ): ApprovalVerdict {
-  const { state, promotion, plan, direction } = given
-  const backward = direction === 'Backward' && draft.plan.rollback === 'RequireApproval'
+  const { state, promotion, plan, wanted } = given
+  const isUnasked = wanted.direction === 'Backward' && wanted.requestedAt === undefined
+  const backward = isUnasked && draft.plan.rollback === 'RequireApproval'
   const required = Math.max(plan.requiredApprovals, backward ? 1 : 0)
   if (required === 0) {
     delete state.waitingApproval
@@ -45,9 +48,15 @@ export function approvalStatuses(draft: Draft): ReadonlyMap<Approval, ApprovalSt
   const statuses = new Map<Approval, ApprovalStatus>()
   for (const approval of draft.observed.approvals) {
     const { environment, promotionId } = approval.spec
+    if (isRequest(approval)) {
+      const handled = draft.status.requests?.find(({ uid }) => uid === approval.metadata.uid)
+      if (handled && !approval.status) statuses.set(approval, statusOfRequest(handled.result as Because))
+      continue
+    }
     const promotion = draft.status.environments?.[environment]?.promotion
     const plan = draft.plan.environments.find(({ name }) => name === environment)?.promotion
-    if (promotion?.id === promotionId) statuses.set(approval, statusOf(draft, { approval, promotion, plan }))
+    if (promotion && promotion.id === promotionId)
+      statuses.set(approval, statusOf(draft, { approval, promotion, plan }))
     else if (!approval.status) statuses.set(approval, ignored('ApprovalStale'))
   }
   return statuses
@@ -101,6 +110,10 @@ function ignored(because: Because): ApprovalStatus {
   return { state: 'Ignored', reason: because, message: sentenceOf(because) }
 }
 
+function statusOfRequest(because: Because): ApprovalStatus {
+  return isRefusal(because) ? ignored(because) : { state: 'Counted', reason: because, message: sentenceOf(because) }
+}
+
 const countedStatus: ApprovalStatus = {
   state: 'Counted',
   reason: 'ApprovalCounted',
@@ -109,7 +122,7 @@ const countedStatus: ApprovalStatus = {
 const staleStatus = ignored('ApprovalStale')
 
 function approvalsOf({ observed }: Draft, { id }: Promotion): readonly Approval[] {
-  return observed.approvals.filter(({ spec }) => spec.promotionId === id)
+  return observed.approvals.filter((approval) => approval.spec.promotionId === id && !isRequest(approval))
 }
 
 /** Why an approval does not count, if it does not. Wakes the pipeline when a counted one will expire. */
@@ -137,7 +150,7 @@ function waitingApproval(
   const before = state.waitingApproval?.promotionId === id ? state.waitingApproval.since : undefined
   const approvals = given.counted.slice(0, maxShown).map(({ spec, metadata }) => ({
     approver: spec.approver,
-    decision: spec.decision,
+    decision: spec.decision as 'Approve' | 'Reject',
     at: metadata.creationTimestamp ?? formatTime(given.now),
     ...(spec.comment ? { comment: spec.comment } : {}),
   }))

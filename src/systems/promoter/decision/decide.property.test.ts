@@ -96,6 +96,10 @@ class Outside {
       this.world.polledAt.set(id, this.world.now)
       return { result: 'seen', pullRequest: this.shown(pull!) }
     }
+    if (kind === 'recheck') {
+      this.world.polledAt.set(id, this.world.now)
+      return { result: 'rechecked', isHeld: this.held.get(environment) === revision }
+    }
     if (kind !== 'withdraw') throw new Error(`unexpected ${kind}`)
     if (pull?.state === 'open') pull.state = 'closed'
     return { result: 'withdrawn', ...(pull ? { pullRequest: this.shown(pull) } : {}) }
@@ -148,7 +152,7 @@ function act(world: World, outside: Outside, answer: Answer): void {
 
 function expectSound({ pipeline, frozen, status, targets }: World, { do: kind, environment, promotion }: Effect): void {
   const { suspend, promotion: plan, environments, runPolicy, maxRestarts = 0 } = pipeline.spec
-  if (suspend || frozen) expect(['poll', 'withdraw']).toContain(kind)
+  if (suspend || frozen) expect(['poll', 'recheck', 'withdraw']).toContain(kind)
   if (kind !== 'push' || promotion.attempt > 1) return
   if (plan?.manual) expect(promotion.approvedBy).toEqual(['ann'])
   const { dependsOn = [] } = environments.find(({ name }) => name === environment)!

@@ -53,10 +53,10 @@ describe('what goes wrong', () => {
   ])('for good is Stalled until %s', (_, change) => {
     const world = new World()
     world.runs({ dev: '1.1.0', staging: '1.0.0', prod: '1.0.0' })
-    world.answer('push', failed('Permanent', 'MarkerNotFound'))
+    world.answer('push', failed('Permanent', 'ValueInvalid'))
     const { id } = world.promotion('staging')!
     expect(world.step(3_600_000).effect).toBeUndefined()
-    expect(world.condition('Stalled')).toMatchObject({ reason: 'MarkerNotFound', message: 'staging: no' })
+    expect(world.condition('Stalled')).toMatchObject({ reason: 'ValueInvalid', message: 'staging: no' })
     expect(world.status.run?.phase).toBe('Failed')
     change(world)
     expect(world.step().effect).toMatchObject({ do: 'push', promotion: { id } })

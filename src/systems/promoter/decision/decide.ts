@@ -7,7 +7,7 @@ import { dueEffect, type Effect } from './effects.ts'
 import { advanceEnvironment, recordArrival } from './environments.ts'
 import { PlanError, tryPlan, type Plan } from '../model/plan.ts'
 import { reportConditions, reportInvalidSpec } from './report.ts'
-import { handleRetry } from './retry.ts'
+import { handleRequests } from './requests.ts'
 import { advanceRun, updateRunPhase } from './runs.ts'
 import { recordTargets } from './target-records.ts'
 
@@ -62,7 +62,7 @@ function advancePipeline(draft: Draft): void {
   const { environments } = draft.plan
   recordTargets(draft)
   withdrawRemovedEnvironments(draft)
-  handleRetry(draft)
+  handleRequests(draft)
   advanceRun(draft)
   for (const environment of environments) recordArrival(draft, environment)
   // Nothing is promoted into the first environment: revisions come from there.
@@ -82,5 +82,6 @@ const emptyPlan: Plan = {
   maxRestarts: 0,
   maxRunDurationMs: undefined,
   rollback: 'Hold',
+  drift: 'Report',
   withdrawal: 'Close',
 }

@@ -4,6 +4,7 @@ import type { EnvironmentStatus, PipelineStatus, TargetStatus } from '../../../a
 import { formatTime, parseTime } from '../../../kube/time.ts'
 import type { Because } from '../../../apis/pipeline-reasons.ts'
 import type { EnvironmentPlan, Plan } from '../model/plan.ts'
+import { identityOf } from '../model/revision.ts'
 
 /** Everything a decision depends on, apart from the time. */
 export interface Observed {
@@ -47,6 +48,8 @@ export class Draft {
   readonly observed: Observed
   readonly now: number
   readonly status: PipelineStatus
+  /** As observed, but each revision in the spelling that the status already uses for it. */
+  readonly #targets: Observed['targets']
   readonly #announcements: Announcement[] = []
   #noRevision: Why | undefined
   #nextChangeAt = Infinity
@@ -56,6 +59,7 @@ export class Draft {
     this.observed = observed
     this.now = now
     this.status = copyOf(observed.pipeline.status ?? {})
+    this.#targets = withKnownSpellings(observed.targets, this.status)
   }
 
   get announcements(): readonly Announcement[] {
@@ -85,6 +89,11 @@ export class Draft {
     this.#noRevision = why
   }
 
+  /** By the spec, or by a user's request. */
+  get isSuspended(): boolean {
+    return this.plan.suspended || this.status.suspension !== undefined
+  }
+
   /** The status of an environment, created when missing. */
   environment(name: string): EnvironmentStatus {
     this.status.environments ??= {}
@@ -92,7 +101,7 @@ export class Draft {
   }
 
   targetsOf({ name }: EnvironmentPlan): readonly TargetStatus[] {
-    return this.observed.targets[name] ?? []
+    return this.#targets[name] ?? []
   }
 
   /** Whether enough targets are readable, up to date, healthy and on this revision. */
@@ -100,6 +109,27 @@ export class Draft {
     const ready = this.targetsOf(environment).filter((target) => isTargetReadyOn(target, revision))
     return ready.length >= environment.requiredTargets
   }
+}
+
+/**
+ * Targets may spell one revision differently, and the first environment may run a commit that differs from the run's
+ * only by promotions. Every comparison after this one is of equal spellings.
+ */
+function withKnownSpellings(targets: Observed['targets'], status: PipelineStatus): Observed['targets'] {
+  const { run, candidate, revisions = [], recentRuns = [], environments = {} } = status
+  const spellings = new Map<string, string>()
+  const learn = (revision: string) => {
+    const identity = identityOf(revision)
+    if (!spellings.has(identity)) spellings.set(identity, revision)
+    return spellings.get(identity)!
+  }
+  for (const known of [run, candidate, ...Object.values(environments).map(({ promotion }) => promotion)])
+    if (known) learn(known.revision)
+  for (const alias of run?.aliases ?? []) spellings.set(identityOf(alias), run!.revision)
+  for (const { revision } of [...recentRuns, ...revisions]) learn(revision)
+  const spelled = (target: TargetStatus) =>
+    target.revision === undefined ? target : { ...target, revision: learn(target.revision) }
+  return Object.fromEntries(Object.entries(targets).map(([name, list]) => [name, list.map(spelled)]))
 }
 
 export function isTargetReadyOn(target: TargetStatus, revision: string): boolean {

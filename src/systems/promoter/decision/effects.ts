@@ -17,6 +17,10 @@ export type EffectKind =
   | 'propose'
   /** Run the verification checks. */
   | 'verify'
+  /** Find out whether the candidate differs from the run's revision only by promotions. */
+  | 'inspect'
+  /** Find out whether the base branch still has the value while it rolls out. */
+  | 'recheck'
   /** Read the state of the pull request; merge it with `autoMerge`. */
   | 'poll'
   /** Close the pull request and delete the branch, unless others have changed them. */
@@ -35,30 +39,66 @@ export interface Effect {
 /** The first effect that is due. Each but a poll is recorded as an attempt in the status. */
 export function dueEffect(draft: Draft): Effect | undefined {
   const { status, now } = draft
+  const inspection = dueInspection(draft)
+  if (inspection) return inspection
   for (const [environment, { promotion, gates = [] }] of Object.entries(status.environments ?? {})) {
     if (!promotion || draft.observed.busy.has(promotion.id)) continue
     // Verification passed before the intent was recorded; every other gate must still be open.
     if (promotion.phase === 'Intended' && !areOpen(gates, 'verification')) continue
     const kind = effectOf(promotion)
     if (!kind || !isAllowed(draft, kind)) continue
-    const dueAt = kind === 'poll' ? pollAt(draft, promotion) : at(promotion.nextAttemptAt)
+    const isLook = kind === 'poll' || kind === 'recheck'
+    const dueAt = isLook ? pollAt(draft, promotion) : at(promotion.nextAttemptAt)
     if (now < dueAt) {
       draft.wakeAt(dueAt)
       continue
     }
-    if (kind !== 'poll') recordAttempt(promotion, now)
+    if (!isLook) recordAttempt(promotion, now)
     return { do: kind, environment, promotion: copyOf(promotion), paused: isPaused(draft) }
   }
   return undefined
 }
 
+/** The look at a candidate's commit. No promotion exists yet, so a record that is stored nowhere stands in for it. */
+function dueInspection(draft: Draft): Effect | undefined {
+  const { status, plan, now, observed } = draft
+  const { candidate, run } = status
+  if (candidate?.origin !== 'Unknown' || !run) return undefined
+  const environment = plan.environments.find(({ promotion }) => promotion?.strategy.baseBranch !== undefined)
+  if (!environment?.promotion) return undefined
+  const dueAt = at(candidate.nextCheckAt)
+  if (now < dueAt) {
+    draft.wakeAt(dueAt)
+    return undefined
+  }
+  const { strategy, strategyHash } = environment.promotion
+  const promotion: Promotion = {
+    id: `${inspectionId}-${observed.pipeline.metadata.uid}`,
+    runSequence: run.sequence,
+    revision: candidate.revision,
+    fromRevision: run.revision,
+    strategy,
+    strategyHash,
+    phase: 'Gated',
+    because: 'Settling',
+    phaseAt: formatTime(now),
+    attempt: 0,
+  }
+  return observed.busy.has(promotion.id)
+    ? undefined
+    : { do: 'inspect', environment: environment.name, promotion, paused: isPaused(draft) }
+}
+
+const inspectionId = 'inspect'
+
 /** The next effect a promotion needs. */
-export function effectOf({ phase, strategy, withdraw, verification }: Promotion): EffectKind | undefined {
+export function effectOf({ phase, strategy, withdraw, verification, baseSHA }: Promotion): EffectKind | undefined {
   if (withdraw === 'Due') return 'withdraw'
   if (phase === 'Gated' || phase === 'AwaitingApproval')
     return verification && verification.state !== 'Passed' ? 'verify' : undefined
   if (phase === 'Pushed') return 'propose'
   if (phase === 'Proposed') return 'poll'
+  if (phase === 'RollingOut' && baseSHA !== undefined) return 'recheck'
   if (phase !== 'Intended') return undefined
   switch (strategy?.kind) {
     case 'pull-request':
@@ -77,11 +117,11 @@ export function effectOf({ phase, strategy, withdraw, verification }: Promotion)
 /** A dry run allows no effect; a pause allows only polls and withdrawals. */
 function isAllowed(draft: Draft, kind: EffectKind): boolean {
   if (draft.observed.dryRun) return false
-  return !isPaused(draft) || kind === 'poll' || kind === 'withdraw'
+  return !isPaused(draft) || kind === 'poll' || kind === 'recheck' || kind === 'withdraw'
 }
 
-function isPaused({ plan, observed }: Draft): boolean {
-  return plan.suspended || observed.frozen
+function isPaused(draft: Draft): boolean {
+  return draft.isSuspended || draft.observed.frozen
 }
 
 function recordAttempt(promotion: Promotion, now: number): void {
@@ -95,7 +135,8 @@ const maxPollMs = 300_000
 
 /** Polls every tenth of the pull request's age, within bounds. A poll time in the future (clock set back) is ignored. */
 function pollAt({ observed, now }: Draft, promotion: Promotion): number {
-  const polledAt = observed.polledAt.get(promotion.id) ?? -Infinity
+  const isRollingOut = promotion.phase === 'RollingOut'
+  const polledAt = observed.polledAt.get(promotion.id) ?? (isRollingOut ? at(promotion.phaseAt) : -Infinity)
   const ageMs = now - at(promotion.phaseAt)
   const intervalMs = Math.min(Math.max(ageMs / 10, minPollMs), maxPollMs)
   return Math.max(polledAt > now ? -Infinity : polledAt + intervalMs, at(promotion.nextAttemptAt))

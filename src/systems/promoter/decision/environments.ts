@@ -13,6 +13,7 @@ import {
   isUnfinished,
   mayHaveEffects,
   moveToHistory,
+  promoteAgain,
   newPromotion,
   recordIntent,
   resumeFailed,
@@ -27,12 +28,16 @@ import { requestVerification } from './verification.ts'
 /** Advances one environment as far as its gates, approvals and open promotion allow. */
 export function advanceEnvironment(draft: Draft, environment: EnvironmentPlan): void {
   const state = draft.environment(environment.name)
-  const wanted = wantedRevision(draft, environment, state)
+  const wanted = pinnedRevision(draft, environment, state) ?? wantedRevision(draft, environment, state)
   if (!wanted) return void delete state.gates
   if (isBlockedByPrevious(draft, environment, { state, wanted })) return
   if (draft.isReadyOn(environment, wanted.revision)) return arrive(draft, environment, { state, wanted })
   const { promotion } = state
-  if (draft.status.run?.phase === 'Complete' && draft.plan.runPolicy !== 'Pairwise') return void delete state.gates
+  if (draft.status.run?.phase === 'Complete' && draft.plan.runPolicy !== 'Pairwise' && !state.pin) {
+    delete state.gates
+    if (draft.plan.drift === 'Promote' && hasDrifted(draft, environment)) promoteAgain(draft, environment.name)
+    return
+  }
   if (promotion && hasEnded(promotion)) return retryIfChanged(draft, environment, promotion)
   if (promotion?.phase === 'Intended') recheckGates(draft, environment, { state, wanted })
   if (promotion && isInProgress(promotion)) {
@@ -47,13 +52,42 @@ export function recordArrival(draft: Draft, environment: EnvironmentPlan): void 
   const { status, now } = draft
   const state = draft.environment(environment.name)
   const revision = readyRevision(draft, environment)
-  if (revision === undefined) delete state.readyOn
-  else if (state.readyOn?.revision !== revision) state.readyOn = { revision, since: formatTime(now) }
+  if (revision === undefined) {
+    if (state.readyOn) state.unreadySince = formatTime(now)
+    delete state.readyOn
+  } else if (state.readyOn?.revision !== revision) state.readyOn = { revision, since: formatTime(now) }
   else state.readyOn.since = notAfter(state.readyOn.since, now)
+  if (revision !== undefined) delete state.unreadySince
   const { run } = status
   if (!run || state.passedRun === run.sequence || !draft.isReadyOn(environment, run.revision)) return
   state.passedRun = run.sequence
   state.passedAt = formatTime(now)
+}
+
+/** Whether an environment that had the run's revision is healthy on another one now. */
+export function hasDrifted(draft: Draft, environment: EnvironmentPlan): boolean {
+  const { run, environments } = draft.status
+  const { passedRun, pin, readyOn } = environments?.[environment.name] ?? {}
+  if (run?.phase !== 'Complete' || passedRun !== run.sequence || pin || draft.plan.runPolicy === 'Pairwise')
+    return false
+  return environment.dependsOn.length > 0 && readyOn !== undefined && readyOn.revision !== run.revision
+}
+
+/** The revision a user asked for. It lasts until the next run starts. */
+function pinnedRevision(
+  { status, plan }: Draft,
+  { name }: EnvironmentPlan,
+  state: EnvironmentStatus,
+): WantedRevision | undefined {
+  const { pin } = state
+  if (!pin) return undefined
+  const isNewer = plan.runPolicy === 'Pairwise' ? false : (status.run?.sequence ?? 0) > pin.sequence
+  if (isNewer) return void delete state.pin
+  const { revision, sequence, at: requestedAt, by: requestedBy } = pin
+  const past = (state.history ?? []).some((entry) => entry.revision === revision && entry.phase === 'Succeeded')
+  const current = status.environments?.[name]?.readyOn?.revision
+  const isOlder = past || (current !== undefined && isLowerVersion(revision, current))
+  return { revision, sequence, direction: isOlder ? 'Backward' : 'Forward', requestedAt, requestedBy }
 }
 
 interface Case {
@@ -179,13 +213,23 @@ function arrive(draft: Draft, environment: EnvironmentPlan, { state, wanted }: C
   if (mayHaveEffects(promotion)) promotion.withdraw = 'Due'
   promotion.attempt = 0
   delete promotion.lastError
+  const seen = draft.status.revisions?.find(({ revision }) => revision === promotion.revision)?.seenAt
+  promotion.leadSeconds = Math.max(
+    0,
+    Math.round((draft.now - at(seen ?? promotion.intentAt ?? promotion.phaseAt)) / 1000),
+  )
   transition(draft, environment.name, promotion, { phase: 'Succeeded', because: 'Arrived' })
+}
+
+/** Whether an environment has a run's revision without a promotion. The first run finds what was there before it. */
+export function isUnexplained({ status: { run } }: Draft, { passedRun, promotion, pin }: EnvironmentStatus): boolean {
+  return run !== undefined && run.sequence > 1 && passedRun === run.sequence && !promotion && !pin
 }
 
 /** Warns when an environment has the revision without a promotion: all environments may follow the same branch. */
 function warnUnexplained(draft: Draft, environment: EnvironmentPlan, { state, wanted }: Case): void {
   const { run } = draft.status
-  if (!run || run.sequence === 1 || state.passedRun !== run.sequence) return
+  if (!run || !isUnexplained(draft, state)) return
   if (state.passedAt !== formatTime(draft.now)) return
   draft.announce({
     type: 'Warning',
@@ -195,11 +239,27 @@ function warnUnexplained(draft: Draft, environment: EnvironmentPlan, { state, wa
   })
 }
 
-/** Retries a failed promotion once the spec or a Secret has changed. */
+/** What a commit or a setting of the repository can cure, without any change in the cluster. */
+const curedOutside: ReadonlySet<string> = new Set<Because>([
+  'MarkerNotFound',
+  'MarkerUnusable',
+  'BaseBranchNotFound',
+  'RepositoryNotFound',
+  'BranchNotOurs',
+  'CredentialsRefused',
+  'RequestRefused',
+])
+
+/** Retries a failed promotion once the spec or a Secret has changed, and each `interval` where the repository may have. */
 function retryIfChanged(draft: Draft, environment: EnvironmentPlan, promotion: Promotion): void {
   if (promotion.phase !== 'Failed' || !promotion.failedIn || !environment.promotion) return
   const current = retryTrigger(draft, environment)
-  if (isSameTrigger(promotion.armedBy ?? '', current)) return
+  if (isSameTrigger(promotion.armedBy ?? '', current)) {
+    if (!curedOutside.has(promotion.because)) return
+    const retryAt = at(promotion.phaseAt) + draft.plan.intervalMs
+    if (draft.now < retryAt) return draft.wakeAt(retryAt)
+    return enterPhase(promotion, { phase: promotion.failedIn, because: 'RetriedAtInterval' }, draft.now)
+  }
   promotion.armedBy = current
   promotion.strategy = environment.promotion.strategy
   resumeFailed(draft, environment.name, promotion, 'Rearmed')
@@ -244,7 +304,7 @@ function startIfAllowed(draft: Draft, environment: EnvironmentPlan, { state, wan
   requestVerification(promotion, { isDue: areOpen(gates, 'verification') && !areOpen(gates) })
   const plan = environment.promotion
   if (!plan || !areOpen(gates)) return
-  const verdict = judgeApprovals(draft, { state, promotion, plan, direction: wanted.direction })
+  const verdict = judgeApprovals(draft, { state, promotion, plan, wanted })
   if (verdict === 'given') recordIntent(draft, environment, { promotion, plan })
   else if (verdict === 'refused') {
     transition(draft, environment.name, promotion, { phase: 'Rejected', because: 'ApprovalRefused' })

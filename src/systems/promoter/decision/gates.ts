@@ -12,6 +12,9 @@ export interface WantedRevision {
   readonly revision: string
   readonly sequence: number
   readonly direction: 'Forward' | 'Backward'
+  /** Set when a user asked for it: it does not wait for the environments before. */
+  readonly requestedAt?: string
+  readonly requestedBy?: string
 }
 
 /** Every gate of a promotion with its state: the complete answer to "why is this pending?". */
@@ -35,10 +38,11 @@ export function areOpen(gates: readonly Gate[], except?: string): boolean {
 
 /** Closed while promotions are stopped: suspended, frozen, a held rollback, a rejected or an overdue run. */
 function pauseGate(draft: Draft, wanted: WantedRevision): Gate {
-  const { plan, observed, status } = draft
-  if (plan.suspended) return gate('pause', 'Closed', 'Suspended')
+  const { observed, status } = draft
+  if (draft.isSuspended) return gate('pause', 'Closed', 'Suspended')
   if (observed.frozen) return gate('pause', 'Closed', 'Frozen')
   if (isHeldRollback(draft, wanted)) return gate('pause', 'Closed', 'RollbackHeld')
+  if (wanted.requestedAt !== undefined) return gate('pause', 'Open', 'GatesOpen')
   if (isRunRejected(draft)) return gate('pause', 'Closed', 'ApprovalRefused')
   if (status.run && isOverdue(draft, status.run)) return gate('pause', 'Closed', 'RunTimedOut')
   return gate('pause', 'Open', 'GatesOpen')
@@ -58,6 +62,7 @@ function configurationGate({ promotion }: EnvironmentPlan): Gate {
 
 /** Open when every environment before this one has passed the revision. */
 function upstreamGate(draft: Draft, environment: EnvironmentPlan, wanted: WantedRevision): Gate {
+  if (wanted.requestedAt !== undefined) return gate('upstream', 'Open', 'Requested')
   const missing = upstreamOf(draft, environment).filter((upstream) => !hasPassed(draft, upstream, wanted))
   if (missing.length === 0) return gate('upstream', 'Open', 'UpstreamReady')
   const names = missing.map(({ name }) => name).join(', ')
@@ -78,7 +83,7 @@ function targetsGate(draft: Draft, environment: EnvironmentPlan): Gate {
 function soakGate(draft: Draft, environment: EnvironmentPlan, wanted: WantedRevision): Gate {
   const { plan, now } = draft
   const soakMs = plan.runPolicy === 'Pairwise' ? Math.max(environment.soakMs, plan.quietPeriodMs) : environment.soakMs
-  if (soakMs === 0) return gate('soak', 'Open', 'Soaked')
+  if (soakMs === 0 || wanted.requestedAt !== undefined) return gate('soak', 'Open', 'Soaked')
   const since = upstreamOf(draft, environment).map((upstream) => readySince(draft, upstream, wanted))
   if (since.includes(undefined)) return gate('soak', 'Waiting', 'UpstreamNotReady')
   const dueAt = Math.max(...since.map((instant) => instant ?? 0)) + soakMs
@@ -103,7 +108,9 @@ function windowGate(draft: Draft, environment: EnvironmentPlan): Gate {
 /** Only with `verification`. A result counts while the environments before have stayed ready since. */
 function verificationGate(draft: Draft, environment: EnvironmentPlan, wanted: WantedRevision): Gate[] {
   if (!environment.verification) return []
-  const since = upstreamOf(draft, environment).map((upstream) => readySince(draft, upstream, wanted) ?? Infinity)
+  const since = wanted.requestedAt
+    ? [at(wanted.requestedAt)]
+    : upstreamOf(draft, environment).map((upstream) => readySince(draft, upstream, wanted) ?? Infinity)
   const promotion = draft.status.environments?.[environment.name]?.promotion
   if (isVerified(promotion, Math.max(...since))) return [gate('verification', 'Open', 'Verified')]
   const { nextAttemptAt, verification } = promotion ?? {}

@@ -69,6 +69,7 @@ export function newPromotion(draft: Draft, environment: EnvironmentPlan, wanted:
     revision,
     direction,
     ...(running.size === 1 && fromRevision ? { fromRevision } : {}),
+    ...(wanted.requestedBy ? { requestedBy: wanted.requestedBy } : {}),
     strategyHash,
     ...(plan ? { strategy: plan.strategy } : {}),
     ...(last?.phase === 'Superseded' && last.pullRequest ? { replaces: last.pullRequest } : {}),
@@ -157,21 +158,38 @@ export function isOver(promotion: Promotion): boolean {
 const maxHistory = 10
 
 /** Moves the environment's promotion to its history. */
-export function moveToHistory(state: EnvironmentStatus, now: number, because?: Because): void {
+export function moveToHistory(state: EnvironmentStatus, now: number): void {
   const { promotion } = state
   if (!promotion) return
-  const { id, revision, phase, pullRequest } = promotion
+  const { id, revision, phase, because, phaseAt, pullRequest, approvedBy, requestedBy, leadSeconds } = promotion
   const entry = {
     id,
     revision,
     phase,
-    because: because ?? promotion.because,
-    endedAt: formatTime(now),
+    because,
+    endedAt: hasEnded(promotion) ? phaseAt : formatTime(now),
     ...(pullRequest ? { pullRequest: pullRequest.url } : {}),
+    ...(approvedBy ? { approvedBy } : {}),
+    ...(requestedBy ? { requestedBy } : {}),
+    ...(leadSeconds === undefined ? {} : { leadSeconds }),
   }
   state.history = [entry, ...(state.history ?? [])].slice(0, maxHistory)
   delete state.promotion
   delete state.waitingApproval
+}
+
+/** Gives up the environment's promotion, if it has one, and lets the run promote its revision there once more. */
+export function promoteAgain(draft: Draft, name: string): void {
+  const { run } = draft.status
+  const state = draft.environment(name)
+  const sequence = state.promotion?.runSequence ?? run?.sequence ?? 0
+  const count = state.retry?.sequence === sequence ? state.retry.count : 0
+  state.retry = { sequence, count: count + 1 }
+  moveToHistory(state, draft.now)
+  delete state.passedRun
+  if (run?.phase !== 'Complete' || sequence !== run.sequence) return
+  run.phase = 'Running'
+  delete run.completedAt
 }
 
 /** Waits for the targets. After the deadline the promotion is reported as timed out, but still watched. */

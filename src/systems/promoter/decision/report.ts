@@ -1,7 +1,10 @@
-import type { EnvironmentStatus, Promotion } from '../../../apis/pipeline-status.ts'
+import type { EnvironmentStatus, PipelineStatus, Promotion } from '../../../apis/pipeline-status.ts'
 import { findCondition, setCondition, type Condition } from '../../../kube/conditions.ts'
 import { sentenceOf, type Because } from '../../../apis/pipeline-reasons.ts'
-import { describeTarget, isReadable, type Draft, type Why } from './draft.ts'
+import { at, describeTarget, isReadable, type Draft, type Why } from './draft.ts'
+import { hasDrifted, isUnexplained } from './environments.ts'
+import { mustFinish } from './runs.ts'
+import { shortRevision } from '../model/revision.ts'
 import { effectOf } from './effects.ts'
 import type { PlanError } from '../model/plan.ts'
 import { overdueVerification } from './verification.ts'
@@ -19,9 +22,11 @@ export function reportConditions(draft: Draft): void {
   )
   setOrRemove(draft, 'Stalled', stalled)
   setOrRemove(draft, 'Reconciling', stalled ? undefined : whyReconciling(draft))
-  setOrRemove(draft, 'PromotionPending', draft.noRevision)
+  setOrRemove(draft, 'PromotionPending', draft.noRevision ?? whyGated(draft))
   setOrRemove(draft, 'AwaitingApproval', whyAwaiting(draft))
   setOrRemove(draft, 'Suspended', whySuspended(draft))
+  setOrRemove(draft, 'Drifted', whyDrifted(draft))
+  setOrRemove(draft, 'RevisionNotDiscriminating', whyNotDiscriminating(draft))
 }
 
 /** Sets `Suspended` in a dry run, with what would be done. */
@@ -36,6 +41,8 @@ export function reportInvalidSpec(draft: Draft, { message }: PlanError): void {
   setOrRemove(draft, 'Stalled', why)
   setOrRemove(draft, 'Reconciling', undefined)
 }
+
+type Candidate = NonNullable<PipelineStatus['candidate']>
 
 const maxMessage = 2048
 /** After this many failures in a row the forge is reported as unavailable. */
@@ -96,7 +103,8 @@ function whyStalled(draft: Draft): Why | undefined {
 
 function whyPromotionStalled(draft: Draft, name: string, promotion: Promotion): Why | undefined {
   const { phase, lastError, because, attempt, revision } = promotion
-  if (phase === 'Failed' && lastError)
+  // Also while it is tried again: only a success shows that it is cured.
+  if (lastError?.class === 'Permanent')
     return { because: lastError.reason as Because, message: `${name}: ${lastError.message}` }
   if (phase === 'Rejected')
     return { because: because as Because, message: `${name}: ${sentenceOf(because as Because)}` }
@@ -105,6 +113,8 @@ function whyPromotionStalled(draft: Draft, name: string, promotion: Promotion): 
   if (failing !== undefined) return { because: 'VerificationFailed', message: `${name}: ${failing}` }
   if (lastError && attempt >= maxQuietFailures)
     return { because: 'GitProviderUnavailable', message: `${name}: ${lastError.message}` }
+  if (because === 'PullRequestModified' && promotion.pullRequest?.isConflicting)
+    return { because: 'PullRequestConflict', message: `${name}: resolve the conflicts of ${promotion.pullRequest.url}` }
   return undefined
 }
 
@@ -125,8 +135,7 @@ function isUnconfigured({ status }: Draft, name: string): boolean {
 
 function whyReconciling(draft: Draft): Why | undefined {
   const { run, candidate } = draft.status
-  if (candidate)
-    return { because: 'Settling', message: `${candidate.revision} must stay unchanged for spec.settle.quietPeriod` }
+  if (candidate) return whyCandidateWaits(draft, candidate)
   if (run?.phase !== 'Running' || isOnlyWaiting(draft)) return undefined
   return { because: 'RunStarted', message: summaryOf(draft) }
 }
@@ -140,6 +149,65 @@ function isOnlyWaiting(draft: Draft): boolean {
   )
 }
 
+/** The newest revision, and what it waits for. */
+function whyCandidateWaits(draft: Draft, { revision, stableSince, origin }: Candidate): Why {
+  const { run } = draft.status
+  const newest = `the newest revision is ${shortRevision(revision)}`
+  const hasSettled = draft.now >= at(stableSince) + draft.plan.quietPeriodMs && stableSince !== undefined
+  if (hasSettled && run && mustFinish(draft)) {
+    const why = draft.plan.runPolicy === 'Finish' ? 'spec.runPolicy is Finish' : `${run.restarts} restarts in a row`
+    return {
+      because: 'WaitingForRun',
+      message: `${newest}; run ${run.sequence} of ${shortRevision(run.revision)} finishes first: ${why}`,
+    }
+  }
+  if (origin === 'Unknown') return { because: 'CheckingOrigin', message: `${newest}: ${sentenceOf('CheckingOrigin')}` }
+  return { because: 'Settling', message: `${newest}, which must stay unchanged for spec.settle.quietPeriod` }
+}
+
+/** The gates that hold back promotions. */
+function whyGated(draft: Draft): Why | undefined {
+  const gated = promotionsOf(draft).filter(({ promotion }) => promotion.phase === 'Gated')
+  const closed = gated.flatMap(({ name, promotion }) =>
+    (draft.status.environments?.[name]?.gates ?? [])
+      .filter(({ state }) => state !== 'Open')
+      .map((gate) => ({
+        because: gate.reason as Because,
+        message: `${name} waits with ${shortRevision(promotion.revision)}: ${gate.message ?? gate.reason}`,
+      })),
+  )
+  return closed.length > 0
+    ? { because: closed[0]!.because, message: closed.map(({ message }) => message).join('; ') }
+    : undefined
+}
+
+function whyDrifted(draft: Draft): Why | undefined {
+  const drifted = draft.plan.environments.filter((environment) => hasDrifted(draft, environment))
+  if (drifted.length === 0) return undefined
+  const { namespace = '', name: pipeline } = draft.observed.pipeline.metadata
+  const each = drifted.map(
+    ({ name }) => `${name} runs ${shortRevision(draft.status.environments?.[name]?.readyOn?.revision ?? '')}`,
+  )
+  const remedy = `to promote it again, run: sojourn retry ${pipeline} -n ${namespace}, or set spec.drift to Promote`
+  return {
+    because: 'Drifted',
+    message: `${each.join(', ')}, not ${shortRevision(draft.status.run?.revision ?? '')}, which was promoted there; ${remedy}`,
+  }
+}
+
+/** All environments follow one branch, so that revisions reach them without a promotion and gates protect nothing. */
+function whyNotDiscriminating(draft: Draft): Why | undefined {
+  const names = draft.plan.environments
+    .slice(1)
+    .map(({ name }) => name)
+    .filter((name) => isUnexplained(draft, draft.status.environments?.[name] ?? {}))
+  if (names.length === 0) return undefined
+  return {
+    because: 'RevisionNotDiscriminating',
+    message: `${names.join(', ')} got ${shortRevision(draft.status.run?.revision ?? '')} without a promotion. If it follows the same branch as the first environment, pin it: give it a source of its own with spec.ref.commit (or tag, or digest) and mark that value with {"$promotion": "NAMESPACE:PIPELINE:ENVIRONMENT"}`,
+  }
+}
+
 function whyAwaiting(draft: Draft): Why | undefined {
   const waiting = promotionsOf(draft).filter(({ promotion }) => promotion.phase === 'AwaitingApproval')
   if (waiting.length === 0) return undefined
@@ -150,6 +218,12 @@ function whyAwaiting(draft: Draft): Why | undefined {
 }
 
 function whySuspended(draft: Draft): Why | undefined {
+  const { suspension } = draft.status
+  if (suspension && !draft.observed.dryRun)
+    return {
+      because: 'Suspended',
+      message: `${suspension.by} has suspended the pipeline at ${suspension.at}${suspension.comment ? `: ${suspension.comment}` : ''}`,
+    }
   if (draft.plan.suspended && !draft.observed.dryRun) return plain('Suspended')
   if (draft.observed.frozen) return plain('Frozen')
   if (!draft.observed.dryRun) return undefined

@@ -25,6 +25,10 @@ export type EffectResult =
     }
   | { readonly result: 'notified' }
   | { readonly result: 'verified' }
+  /** Whether the candidate differs from the run's revision only by promotions. */
+  | { readonly result: 'inspected'; readonly isOwn: boolean }
+  /** Whether the base branch still has the promotion's value. */
+  | { readonly result: 'rechecked'; readonly isHeld: boolean }
   | { readonly result: 'unverified'; readonly message: string; readonly retryAt: number }
   /** The current state of the pull request. */
   | {
@@ -32,6 +36,8 @@ export type EffectResult =
       readonly pullRequest: PullRequestStatus
       /** The pull request will not change before this time. */
       readonly lookAgainAt?: number
+      /** Why the forge did not merge it. */
+      readonly refusal?: LastError
     }
   /** Nothing is open any more; the pull request may turn out to have been merged instead. */
   | { readonly result: 'withdrawn'; readonly pullRequest?: PullRequestStatus }
@@ -51,11 +57,34 @@ export function recordResult(
 ): PipelineStatus | undefined {
   const { effect, result } = done
   const next = copyOf(status)
+  if (effect.do === 'inspect') return recordInspection(next, done, context.now)
   const promotion = next.environments?.[effect.environment]?.promotion
   if (promotion?.id !== effect.promotion.id || !isStillDue(promotion, effect)) return undefined
   if (result.result === 'failed') recordFailure(promotion, effect, { ...result, ...context })
   else recordSuccess(promotion, result, context.now)
   return next
+}
+
+const inspectionRetryMs = 30_000
+const maxAliases = 20
+
+/** A commit of ours becomes another name of the run's revision. Until the commit can be read, no run starts. */
+function recordInspection(
+  status: PipelineStatus,
+  { effect, result }: { readonly effect: Effect; readonly result: EffectResult },
+  now: number,
+): PipelineStatus | undefined {
+  const { run, candidate } = status
+  const { revision, runSequence } = effect.promotion
+  if (!run || candidate?.revision !== revision || run.sequence !== runSequence) return undefined
+  if (result.result === 'inspected' && result.isOwn) {
+    run.aliases = [revision, ...(run.aliases ?? [])].slice(0, maxAliases)
+    delete status.candidate
+  } else if (result.result === 'inspected' || (result.result === 'failed' && result.error.class === 'Permanent')) {
+    // A commit that this repository does not have is not from a promotion.
+    candidate.origin = 'Foreign'
+  } else candidate.nextCheckAt = formatTime(now + inspectionRetryMs)
+  return status
 }
 
 /** Attempts at a withdrawal before it may be abandoned. */
@@ -77,6 +106,11 @@ function recordSuccess(promotion: Promotion, result: Exclude<EffectResult, { res
       return enterPhase(promotion, { phase: 'RollingOut', because: result.because }, now)
     case 'notified':
       return enterPhase(promotion, { phase: 'Notified', because: 'Notified' }, now)
+    case 'inspected':
+      return
+    case 'rechecked':
+      if (!result.isHeld) enterPhase(promotion, { phase: 'Rejected', because: 'ChangeReverted' }, now)
+      return
     case 'verified':
       promotion.verification = { state: 'Passed', at: formatTime(now) }
       return
@@ -84,6 +118,7 @@ function recordSuccess(promotion: Promotion, result: Exclude<EffectResult, { res
       return recordFailedCheck(promotion, result, now)
     case 'seen':
       if (result.lookAgainAt !== undefined) promotion.nextAttemptAt = formatTime(result.lookAgainAt)
+      if (result.refusal) promotion.lastError = result.refusal
       return recordPullRequest(promotion, result.pullRequest, now)
     case 'withdrawn':
       return recordWithdrawal(promotion, result.pullRequest, now)
@@ -107,7 +142,11 @@ function recordPullRequest(promotion: Promotion, pullRequest: PullRequestStatus,
     return enterPhase(promotion, { phase: 'Merged', because: 'PullRequestMerged' }, now)
   if (pullRequest.state === 'closed')
     return enterPhase(promotion, { phase: 'Rejected', because: 'PromotionRejected' }, now)
-  const because: Because = pullRequest.modified ? 'PullRequestModified' : 'PullRequestOpen'
+  const because: Because = pullRequest.modified
+    ? 'PullRequestModified'
+    : pullRequest.isConflicting
+      ? 'PullRequestConflict'
+      : 'PullRequestOpen'
   if (promotion.phase !== 'Proposed') {
     promotion.attempt = 0
     return enterPhase(promotion, { phase: 'Proposed', because }, now)
@@ -130,6 +169,8 @@ type Failure = Extract<EffectResult, { result: 'failed' }> & RetryContext
 
 function recordFailure(promotion: Promotion, effect: Effect, failure: Failure): void {
   const { error, now } = failure
+  // The roll-out goes on, whether or not the repository can be read just now.
+  if (effect.do === 'recheck') return
   promotion.lastError = error
   if (effect.do === 'withdraw') return recordFailedWithdrawal(promotion, failure)
   if (error.class !== 'Permanent') return scheduleRetry(promotion, failure)

@@ -1,7 +1,8 @@
-import type { PipelineStatus, Run, TargetStatus } from '../../../apis/pipeline-status.ts'
+import type { EnvironmentStatus, PipelineStatus, Run, TargetStatus } from '../../../apis/pipeline-status.ts'
 import { formatTime } from '../../../kube/time.ts'
 import { at, describeTarget, isReadable, isTargetReadyOn, notAfter, type Draft, type Why } from './draft.ts'
 import type { EnvironmentPlan } from '../model/plan.ts'
+import { commitOf } from '../model/revision.ts'
 import { isLowerVersion } from '../../../kube/semver.ts'
 import { overdueVerification } from './verification.ts'
 
@@ -12,6 +13,7 @@ export function advanceRun(draft: Draft): void {
   const head = readyHead(draft)
   if (head === undefined) return
   status.latestRevision = head
+  recordSeen(draft, head)
   if (status.run?.revision === head) {
     delete status.candidate
     delete status.unsettledSince
@@ -25,7 +27,8 @@ export function advanceRun(draft: Draft): void {
 function reopenRun({ status, plan }: Draft): void {
   const { run } = status
   if (run?.phase !== 'Complete') return
-  if (plan.environments.every(({ name }) => status.environments?.[name]?.passedRun === run.sequence)) return
+  const states = plan.environments.map(({ name }) => status.environments?.[name])
+  if (states.every((state) => state?.passedRun === run.sequence || state?.pin)) return
   run.phase = 'Running'
   delete run.completedAt
 }
@@ -36,7 +39,8 @@ export function updateRunPhase(draft: Draft): void {
   const { run } = status
   if (!run || run.phase === 'Complete') return
   const names = plan.environments.map(({ name }) => name)
-  if (names.every((name) => status.environments?.[name]?.passedRun === run.sequence)) return completeRun(draft, run)
+  const isPassed = ({ passedRun, pin }: EnvironmentStatus = {}) => passedRun === run.sequence || pin !== undefined
+  if (names.every((name) => isPassed(status.environments?.[name]))) return completeRun(draft, run)
   const phases = names.map((name) => status.environments?.[name]?.promotion?.phase)
   if (isOverdue(draft, run)) {
     if (run.phase !== 'Failed')
@@ -57,12 +61,17 @@ export function mustFinish(draft: Draft): boolean {
   if (run?.phase !== 'Running') return false
   if (plan.runPolicy !== 'Finish' && run.restarts < plan.maxRestarts) return false
   if (wasRolledBack(draft)) return false
+  // A person may take for ever; by default the newest revision must not wait for one.
+  if (plan.runPolicy !== 'Finish' && waitsForPeople(draft)) return false
   return !plan.environments.slice(1).some((environment) => isStuckIn(draft, environment, run))
 }
 
 /** Whether `rollback: Hold` stops promotions of an older revision. */
-export function isHeldRollback({ plan }: Draft, { direction }: Pick<Run, 'direction'>): boolean {
-  return direction === 'Backward' && plan.rollback === 'Hold'
+export function isHeldRollback(
+  { plan }: Draft,
+  { direction, requestedAt }: Pick<Run, 'direction'> & { readonly requestedAt?: string },
+): boolean {
+  return direction === 'Backward' && plan.rollback === 'Hold' && requestedAt === undefined
 }
 
 /** Whether the run has exceeded `maxRunDuration`. */
@@ -71,6 +80,22 @@ export function isOverdue({ plan, now }: Draft, run: Run): boolean {
 }
 
 const maxRecentRuns = 10
+const maxRevisions = 20
+
+/** Keeps the revisions that were ready in the first environment, newest first: each may be promoted on request. */
+function recordSeen({ status, now }: Draft, revision: string): void {
+  const { revisions = [] } = status
+  if (revisions.some((seen) => seen.revision === revision)) return
+  status.revisions = [{ revision, seenAt: formatTime(now) }, ...revisions].slice(0, maxRevisions)
+}
+
+/** Whether the run waits for a person: for an approval, or for a pull request to be merged. */
+export function waitsForPeople({ status, plan }: Draft): boolean {
+  return plan.environments.some(({ name }) => {
+    const { phase, runSequence } = status.environments?.[name]?.promotion ?? {}
+    return runSequence === status.run?.sequence && (phase === 'AwaitingApproval' || phase === 'Proposed')
+  })
+}
 
 /** Whether the first environment was rolled back: its revision must not be promoted any further. */
 function wasRolledBack(draft: Draft): boolean {
@@ -151,10 +176,26 @@ function settle(draft: Draft, revision: string): void {
   const firstSeenAt = notAfter(previous?.firstSeenAt ?? status.unsettledSince, now)
   delete status.unsettledSince
   const stableSince = notAfter(previous?.revision === revision ? previous.stableSince : undefined, now)
-  status.candidate = { revision, firstSeenAt, stableSince }
+  const { origin, nextCheckAt } = previous?.revision === revision ? previous : {}
+  status.candidate = {
+    revision,
+    firstSeenAt,
+    stableSince,
+    ...(origin ? { origin } : {}),
+    ...(nextCheckAt ? { nextCheckAt } : {}),
+  }
   const dueAt = Math.min(at(stableSince) + plan.quietPeriodMs, at(firstSeenAt) + plan.maxWaitMs)
   if (now < dueAt) return draft.wakeAt(dueAt)
-  if (!mustFinish(draft)) startRun(draft, revision)
+  if (mustFinish(draft)) return
+  if (origin !== 'Foreign' && mayBeOwn(draft, revision)) return void (status.candidate.origin = 'Unknown')
+  startRun(draft, revision)
+}
+
+/** Whether the commit may differ from the run's only by promotions: both are commits, and promotions are commits too. */
+function mayBeOwn({ status, plan, observed }: Draft, revision: string): boolean {
+  const isWritten = plan.environments.some(({ promotion }) => promotion?.strategy.baseBranch !== undefined)
+  const former = status.run?.revision ?? ''
+  return isWritten && !observed.dryRun && commitOf(revision) !== undefined && commitOf(former) !== undefined
 }
 
 /** Starts a run and retires the previous one. */
@@ -164,7 +205,8 @@ function startRun(draft: Draft, revision: string): void {
   const sequence = (status.sequence ?? 0) + 1
   const direction = isBackward(draft, revision) ? 'Backward' : 'Forward'
   if (previous) retireRun(draft, previous)
-  const restarts = previous && previous.phase !== 'Complete' ? previous.restarts + 1 : 0
+  const isStarved = previous && previous.phase !== 'Complete'
+  const restarts = isStarved ? previous.restarts + (waitsForPeople(draft) ? 0 : 1) : 0
   status.sequence = sequence
   status.run = { sequence, revision, phase: 'Running', direction, startedAt: formatTime(now), restarts }
   delete status.candidate
@@ -216,7 +258,7 @@ function isBackward({ status }: Draft, revision: string): boolean {
 }
 
 function isHeld(draft: Draft, run: Run): boolean {
-  return draft.plan.suspended || draft.observed.frozen || isHeldRollback(draft, run)
+  return draft.isSuspended || draft.observed.frozen || isHeldRollback(draft, run)
 }
 
 function warning(because: 'RunTimedOut' | 'StarvationGuard', message: string) {

@@ -77,7 +77,7 @@ export class EffectRunner {
     let isRecorded = true
     try {
       const result = await this.#perform(effect, pipeline)
-      if (effect.do === 'poll') this.#polledAt.set(id, clock.now())
+      if (effect.do === 'poll' || effect.do === 'recheck') this.#polledAt.set(id, clock.now())
       await this.#record(effect, pipeline, result)
     } catch (error) {
       // When the process is stopping, its successor repeats the effect and finds what was done.
@@ -132,6 +132,8 @@ export class EffectRunner {
   #announce({ environment, promotion: before }: Effect, pipeline: Pipeline, after: Promotion | undefined): void {
     measurePhase(this.#ports.metrics, before, after)
     if (!after || (after.phase === before.phase && after.because === before.because)) return
+    // Tried again at each interval, with the same error: that was announced before.
+    if (after.phase === 'Failed' && after.lastError?.message === before.lastError?.message) return
     publishAnnouncements(pipeline, [phaseAnnouncement(environment, after)], this.#ports)
   }
 

@@ -3,11 +3,15 @@ import { at } from '../decision/draft.ts'
 import type { Effect } from '../decision/effects.ts'
 import { sentenceOf, type Because } from '../../../apis/pipeline-reasons.ts'
 import { environmentPlanOf } from '../model/plan.ts'
+import type { CommitCheck } from '../../../forges/forge.ts'
+import { commitOf, defaultValue } from '../model/revision.ts'
+import { isOwnChange } from '../repository/own-change.ts'
 import { openRepository, type AccessPorts } from '../repository/repository-access.ts'
 import type { EffectResult } from '../decision/results.ts'
 import { commitToBase } from '../strategies/commit.ts'
 import { notify, type NotificationPorts } from '../strategies/notification.ts'
-import { poll, propose, push, withdraw, type PullRequestWork } from '../strategies/pull-request.ts'
+import { poll, propose, push, recheck, withdraw, type PullRequestWork } from '../strategies/pull-request.ts'
+import type { JobCheck } from '../strategies/job-check.ts'
 import { verify } from '../strategies/verify.ts'
 import { callWebhook } from '../strategies/webhook.ts'
 import { toPromotionError } from '../../../git/promotion-error.ts'
@@ -16,6 +20,8 @@ import { templateValues, type TemplateValues } from '../repository/templates.ts'
 export interface EffectPorts extends AccessPorts, Omit<NotificationPorts, 'http'> {
   /** Computes the value for the marker from a revision; throws PromotionError when it cannot. */
   readonly valueOf: (expression: string, revision: string) => string
+  /** Why the Job of a check has not succeeded, undefined when it has. Creates the Job if there is none. */
+  readonly jobProblem: (check: JobCheck) => Promise<string | undefined>
 }
 
 interface EffectContext {
@@ -44,8 +50,17 @@ async function dispatch(effect: Effect, pipeline: Pipeline, context: EffectConte
   switch (effect.do) {
     case 'verify': {
       const plan = environmentPlanOf(pipeline, effect.environment)?.verification
+      if (!plan) return { result: 'verified' }
       const http = ports.rateLimiter.wrap(ports.http, 'verification')
-      return plan ? verify(plan, { http, now: ports.now, signal }) : { result: 'verified' }
+      const { namespace = '' } = pipeline.metadata
+      return verify(plan, {
+        http,
+        now: ports.now,
+        signal,
+        readSecret: (name) => ports.readSecret({ namespace, name }),
+        jobProblem: (fromCronJob) => ports.jobProblem({ pipeline, fromCronJob, effect }),
+        checksOf: () => checksOfRevision(effect, namespace, { ports, signal }),
+      })
     }
     case 'notify':
       return notify(pipeline, values, { ports, signal })
@@ -72,13 +87,19 @@ async function inRepository(
   const access = await openRepository(strategy, namespace, { ports, signal, atMs: at(promotion.intentAt) })
   const plan = environmentPlanOf(pipeline, effect.environment)?.promotion
   const { commit = {}, 'pull-request': spec = {} } = plan?.spec.strategy ?? {}
-  const work: PullRequestWork = { promotion, values, access, spec, paused }
+  // A recheck needs `paths`, which both strategies have.
+  const settings = strategy.kind === 'commit' ? commit : spec
+  const work: PullRequestWork = { promotion, values, access, spec: settings, paused }
   try {
     switch (effect.do) {
       case 'commit':
         return await commitToBase({ ...work, spec: commit })
       case 'push':
         return await push(work)
+      case 'inspect':
+        return { result: 'inspected', isOwn: await isOwnChange(access.git, promotion) }
+      case 'recheck':
+        return await recheck(work)
       case 'propose':
         return await propose(work)
       case 'withdraw':
@@ -86,6 +107,26 @@ async function inRepository(
       default:
         return await poll(work)
     }
+  } finally {
+    access.git.close()
+  }
+}
+
+/** The statuses of the revision's commit, from the forge that the promotion goes to. */
+async function checksOfRevision(
+  { promotion }: Effect,
+  namespace: string,
+  { ports, signal }: EffectContext,
+): Promise<readonly CommitCheck[]> {
+  const commit = commitOf(promotion.revision)
+  if (!commit) throw new Error(`${promotion.revision} is not a commit`)
+  const access = await openRepository(promotion.strategy ?? { kind: 'pull-request' }, namespace, {
+    ports,
+    signal,
+    atMs: 0,
+  })
+  try {
+    return await access.forge().checks(commit)
   } finally {
     access.git.close()
   }
@@ -105,8 +146,9 @@ function valuesFor(effect: Effect, pipeline: Pipeline, { valueOf }: EffectPorts)
   const values = templateValues({ namespace, name }, effect.environment, effect.promotion)
   const expression = pipeline.spec.adapter?.value
   // The value is recorded with the push; from then on a changed expression must not change it.
-  if (!expression || effect.promotion.value !== undefined) return values
-  return { ...values, value: valueOf(expression, values.revision) }
+  if (effect.promotion.value !== undefined || effect.do === 'inspect') return values
+  const { revision } = values
+  return { ...values, value: expression ? valueOf(expression, revision) : defaultValue(revision) }
 }
 
 function withdrawalComment({ promotion }: Effect): string {

@@ -7,6 +7,7 @@ import { isStatusError } from '../../../kube/status-error.ts'
 import type { Clock } from '../../../runtime/time/clock.ts'
 import { at } from '../decision/draft.ts'
 import { sha256 } from '../model/identity.ts'
+import { isSameRevision } from '../model/revision.ts'
 import { environmentPlanOf } from '../model/plan.ts'
 
 /** A request to approve or reject one promotion. */
@@ -50,6 +51,33 @@ export async function approve(
   }
 }
 
+/** What a user asks of a pipeline beside approving. */
+export interface PipelineRequest {
+  readonly decision: Exclude<ApprovalSpec['decision'], 'Approve' | 'Reject'>
+  /** `*` for all. */
+  readonly environment: string
+  readonly revision?: string
+  readonly approver: string
+  readonly comment?: string
+}
+
+/** Creates an Approval that asks the reconciler for something, and returns its name. Throws NotFound for an unknown pipeline. */
+export async function request(
+  client: Client,
+  place: { readonly namespace: string; readonly name: string },
+  asked: PipelineRequest,
+): Promise<string> {
+  const pipeline = await client.get<Pipeline>(pipelineKind.type, place)
+  const { metadata, ...rest } = approvalOf(pipeline, { request: asked, count: 0 })
+  const { name: _, ...owned } = metadata
+  const generateName = `${place.name.slice(0, 180)}-${asked.decision.toLowerCase()}-`
+  const created = await client.create<Approval>(approvalKind.type, {
+    ...rest,
+    metadata: { ...owned, generateName },
+  } as KubeObject)
+  return created.metadata.name
+}
+
 /** Finds the waiting promotion a request names. A repeated approval of an approved promotion is `same`. */
 function matchPromotion(status: PipelineStatus, request: ApprovalRequest): ApprovalOutcome {
   const { environment, approver, decision } = request
@@ -68,7 +96,7 @@ function matchPromotion(status: PipelineStatus, request: ApprovalRequest): Appro
 /** A request must name the promotion, its revision or both: an approval of "the current one" could hit a newer one. */
 function isNamed({ promotionId, revision }: ApprovalRequest, waitingId: string, waitingRevision: string): boolean {
   if (promotionId === undefined && revision === undefined) return false
-  return (promotionId ?? waitingId) === waitingId && (revision ?? waitingRevision) === waitingRevision
+  return (promotionId ?? waitingId) === waitingId && isSameRevision(revision ?? waitingRevision, waitingRevision)
 }
 
 const maxText = 256
@@ -77,7 +105,11 @@ const maxRevision = 1024
 /** Named by a digest of its content, so that a repeat is the same object. Owned by its pipeline, and deleted with it. */
 function approvalOf(
   { apiVersion, kind, metadata }: Pipeline,
-  given: { readonly request: ApprovalRequest; readonly count: number; readonly promotionId: string },
+  given: {
+    readonly request: Omit<ApprovalRequest, 'decision'> & Pick<ApprovalSpec, 'decision'>
+    readonly count: number
+    readonly promotionId?: string
+  },
 ): KubeObject {
   const { request, count, promotionId } = given
   const { environment, revision, decision, comment } = request
@@ -87,7 +119,7 @@ function approvalOf(
   const spec: ApprovalSpec = {
     pipeline: name,
     environment,
-    promotionId,
+    ...(promotionId ? { promotionId } : {}),
     decision,
     approver,
     ...(revision ? { revision: revision.slice(0, maxRevision) } : {}),

@@ -104,7 +104,7 @@ describe('an application', () => {
     ],
     ['Anything', 'acme.test/v1', undefined, ok(false, undefined)],
   ])('of kind %s in %s is read as its controller means it', (kind, apiVersion, status, expected) => {
-    expect(read(apiVersion, kind, status)).toEqual(expected)
+    expect(read(apiVersion, kind, status)).toMatchObject(expected)
   })
 
   it.each([
@@ -120,7 +120,7 @@ describe('an application', () => {
     ],
     ['its controller has not seen yet is not ready, and not stale', { observedGeneration: -1 }, ok(false, undefined)],
   ])('%s', (_, status, expected) =>
-    expect(read('kustomize.toolkit.fluxcd.io/v1', 'Kustomization', status)).toEqual(expected),
+    expect(read('kustomize.toolkit.fluxcd.io/v1', 'Kustomization', status)).toMatchObject(expected),
   )
 
   it('that is being deleted is not ready', () => {
@@ -136,10 +136,10 @@ describe('an application', () => {
       healthy: 'self.status.replicas == self.status.readyReplicas',
       revision: 'self.status.image.split(":")[1]',
     }
-    expect(read('acme.test/v1', 'X', { replicas: 2, readyReplicas: 2, image: 'app:1.2.3' }, {}, wishes)).toEqual(
+    expect(read('acme.test/v1', 'X', { replicas: 2, readyReplicas: 2, image: 'app:1.2.3' }, {}, wishes)).toMatchObject(
       ok(true, '1.2.3'),
     )
-    expect(read('acme.test/v1', 'X', { replicas: 2, readyReplicas: 1, image: 'app:1.2.3' }, {}, wishes)).toEqual(
+    expect(read('acme.test/v1', 'X', { replicas: 2, readyReplicas: 1, image: 'app:1.2.3' }, {}, wishes)).toMatchObject(
       ok(false, '1.2.3'),
     )
   })

@@ -10,7 +10,13 @@ import { PromotionError } from '../../../git/promotion-error.ts'
 
 /** Health and revision of an application, read from its object. */
 export type Reading =
-  | { readonly read: 'ok'; readonly ready: boolean; readonly revision: string | undefined; readonly fresh: boolean }
+  | {
+      readonly read: 'ok'
+      readonly ready: boolean
+      readonly revision: string | undefined
+      readonly fresh: boolean
+      readonly message?: string
+    }
   /** A CEL expression failed or returned the wrong type. */
   | { readonly read: 'invalid'; readonly message: string }
 
@@ -30,7 +36,9 @@ export function adapterFor(app: AppRef, expressions: PipelineSpec['adapter'] = {
     if (ready instanceof Error) return { read: 'invalid', message: `adapter.healthy: ${ready.message}` }
     const version = revision ? evaluate(revision, object, 'string') : reading.revision
     if (version instanceof Error) return { read: 'invalid', message: `adapter.revision: ${version.message}` }
-    return { ...reading, ready: ready && !isTerminating(object), revision: version || undefined }
+    const { message: _, ...rest } = reading
+    const known = healthy ? rest : reading
+    return { ...known, ready: ready && !isTerminating(object), revision: version || undefined }
   }
 }
 
@@ -56,6 +64,8 @@ interface AppStatus {
   readonly conditions?: readonly {
     readonly type: string
     readonly status: string
+    readonly reason?: string
+    readonly message?: string
     readonly observedGeneration?: number
   }[]
   readonly lastAppliedRevision?: string
@@ -88,6 +98,13 @@ function readFlux(object: StoredObject, revisionOf: (status: AppStatus) => strin
     revision: revisionOf(status) || undefined,
     // -1 means that the controller has not seen the object yet; there is no older status to be out of date.
     fresh: observed === undefined || observed < 0 || observed >= generation,
+    ...(ready?.status === 'True'
+      ? {}
+      : {
+          message: ready
+            ? `not ready: ${ready.reason ?? 'no reason given'}: ${ready.message ?? ''}`
+            : 'it has no Ready condition yet',
+        }),
   }
 }
 
@@ -107,6 +124,7 @@ function readArgo(object: StoredObject): Reading {
     ready: sync?.status === 'Synced' && health?.status === 'Healthy' && !isRunning && !isTerminating(object),
     revision: revisions ?? (sync?.revision || undefined),
     fresh: true,
+    message: `sync ${sync?.status ?? 'unknown'}, health ${health?.status ?? 'unknown'}`,
   }
 }
 

@@ -28,6 +28,7 @@ export interface Plan {
   readonly maxRestarts: number
   readonly maxRunDurationMs: number | undefined
   readonly rollback: 'RequireApproval' | 'Follow' | 'Hold'
+  readonly drift: 'Report' | 'Promote'
   readonly withdrawal: 'Close' | 'Orphan'
 }
 
@@ -48,9 +49,9 @@ export interface EnvironmentPlan {
   readonly promotion: PromotionPlan | undefined
 }
 
-/** HTTP checks that must pass before a promotion starts. */
+/** Checks that must pass before a promotion starts. */
 export interface VerificationPlan {
-  readonly checks: readonly { readonly url: string; readonly expectedStatus?: number }[]
+  readonly checks: NonNullable<EnvironmentSpec['verification']>['checks']
   readonly intervalMs: number
   readonly deadlineMs: number
 }
@@ -132,6 +133,7 @@ function readPlan(spec: PipelineSpec, namespace: string): Plan {
     maxRestarts: spec.maxRestarts ?? 3,
     maxRunDurationMs: optionalDuration('spec.maxRunDuration', spec.maxRunDuration),
     rollback: spec.rollback ?? 'RequireApproval',
+    drift: spec.drift ?? 'Report',
     withdrawal: spec.withdrawal ?? 'Close',
   }
 }
@@ -203,11 +205,24 @@ function environmentPlan(
 function verificationPlan(verification: EnvironmentSpec['verification'], field: string): VerificationPlan | undefined {
   if (!verification) return undefined
   const { checks, interval, deadline } = verification
+  checks.forEach(({ prometheus }, index) => {
+    if (prometheus && !comparesSamples(prometheus.query))
+      throw new PlanError(
+        `${field}.checks[${index}].prometheus.query`,
+        'must compare, as in `… < 0.01`, without bool: the check passes while the query returns a sample',
+      )
+  })
   return {
     checks,
     intervalMs: durationOf(`${field}.interval`, interval, minuteMs / 2),
     deadlineMs: durationOf(`${field}.deadline`, deadline, 10 * minuteMs),
   }
+}
+
+/** Whether a query filters its samples. Without a comparison, any data would pass. */
+function comparesSamples(query: string): boolean {
+  const code = query.replace(/"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|`[^`]*`/g, '').replace(/\{[^}]*\}/g, '')
+  return /[<>]|[=!]=/.test(code) && !/\bbool\b/.test(code)
 }
 
 /** The default dependency is the previous environment in the list. */

@@ -4,7 +4,7 @@ import { commitOf, idOf, parseCommit, parseTree, treeOf, type GitObject, type Tr
 import type { ObjectStore } from '../../../git/pack.ts'
 import { PromotionError } from '../../../git/promotion-error.ts'
 import type { GitRemote } from '../../../git/remote.ts'
-import { mentionsMarker, setMarkedValues, type Marker } from './markers.ts'
+import { canHaveMarkers, mentionsMarker, setMarkedValues, type Marker } from './markers.ts'
 import { messageOf, type TemplateValues } from './templates.ts'
 
 /** The part of the spec that both strategies with a commit share. */
@@ -40,7 +40,9 @@ export async function prepareChange(git: GitRemote, parent: string, request: Cha
   const { promotion, values, settings, sign } = request
   const store = await git.fetch({ wants: [parent], depth: 1, withoutBlobs: true })
   const root = treeIdOf(store, parent)
-  const files = yamlFiles(store, root, settings.paths ?? [])
+  const files = filesUnder(store, root, settings.paths ?? []).filter(
+    ({ path, mode }) => mode.startsWith('100') && canHaveMarkers(path),
+  )
   await fetchMissing(git, store, files)
   const edits = editFiles(store, files, values)
   if (edits.size === 0) return { change: 'same' }
@@ -79,7 +81,7 @@ function editFiles(store: ObjectStore, files: readonly FilePlace[], values: Temp
   for (const { path, id } of files) {
     const content = store.get(id)?.content
     if (!content || !mentionsMarker(content)) continue
-    const edit = setMarkedValues(content, values, values.value)
+    const edit = setMarkedValues({ path, content }, values, values)
     if (edit.edit === 'problem') problems.push(`${readable(path)} ${edit.problem}`)
     if (edit.edit === 'same' || edit.edit === 'changed') found++
     if (edit.edit === 'changed') edits.set(path, { type: 'blob', content: Buffer.from(edit.content) })
@@ -107,6 +109,8 @@ function summary(problems: readonly string[]): string {
 interface FilePlace {
   readonly path: string
   readonly id: string
+  /** Of symbolic links and submodules another one. */
+  readonly mode: string
 }
 
 function treeIdOf(store: ObjectStore, commit: string): string {
@@ -121,8 +125,13 @@ function entriesOf(store: ObjectStore, tree: string): TreeEntry[] {
   return parseTree(object.content)
 }
 
-/** The YAML files under these paths. Paths are compared as bytes, held in Latin-1 strings. */
-function yamlFiles(store: ObjectStore, root: string, paths: readonly string[]): FilePlace[] {
+/** Every file of a commit. */
+export function filesOf(store: ObjectStore, commit: string): readonly FilePlace[] {
+  return filesUnder(store, treeIdOf(store, commit), [])
+}
+
+/** The files under these paths. Paths are compared as bytes, held in Latin-1 strings. */
+function filesUnder(store: ObjectStore, root: string, paths: readonly string[]): FilePlace[] {
   const wanted = paths
     .map((path) => Buffer.from(path.replace(/^\.?\/+|\/+$/g, '')).toString('latin1'))
     .filter((path) => path !== '')
@@ -132,7 +141,7 @@ function yamlFiles(store: ObjectStore, root: string, paths: readonly string[]): 
       const path = `${prefix}${name}`
       if (mode === '40000') {
         if (leadsTo(path, wanted)) walk(id, `${path}/`)
-      } else if (mode.startsWith('100') && /\.ya?ml$/.test(name) && isWithin(path, wanted)) files.push({ path, id })
+      } else if (isWithin(path, wanted)) files.push({ path, id, mode })
     }
   }
   walk(root, '')
@@ -147,7 +156,11 @@ function leadsTo(folder: string, wanted: readonly string[]): boolean {
   return isWithin(folder, wanted) || wanted.some((each) => each.startsWith(`${folder}/`))
 }
 
-async function fetchMissing(remote: GitRemote, store: ObjectStore, files: readonly FilePlace[]): Promise<void> {
+export async function fetchMissing(
+  remote: GitRemote,
+  store: ObjectStore,
+  files: readonly Pick<FilePlace, 'id'>[],
+): Promise<void> {
   const missing = [...new Set(files.map(({ id }) => id))].filter((id) => !store.has(id))
   if (missing.length === 0) return
   for (const [id, object] of await remote.fetch({ wants: missing })) store.set(id, object)

@@ -6,8 +6,8 @@ import { setMarkedValues } from './markers.ts'
 const marker = { namespace: 'team', pipeline: 'app', environment: 'prod' }
 const mark = '# {"$promotion": "team:app:prod"}'
 
-function set(source: string, value = '1.1.0') {
-  const edit = setMarkedValues(new TextEncoder().encode(source), marker, value)
+function set(source: string, value = '1.1.0', path = 'app.yaml') {
+  const edit = setMarkedValues({ path, content: new TextEncoder().encode(source) }, marker, { value, revision: value })
   return edit.edit === 'changed' ? new TextDecoder('utf-8', { ignoreBOM: true }).decode(edit.content) : edit
 }
 
@@ -107,6 +107,61 @@ describe('a file that cannot be edited safely', () => {
 
   it('is a problem when it is not UTF-8', () => {
     const bytes = Buffer.concat([Buffer.from([0xff, 0xfe]), Buffer.from(`version: 1 ${mark}`)])
-    expect(setMarkedValues(bytes, marker, '2')).toEqual({ edit: 'problem', problem: 'is not UTF-8' })
+    expect(setMarkedValues({ path: 'a.yaml', content: bytes }, marker, { value: '2', revision: '2' })).toEqual({
+      edit: 'problem',
+      problem: 'is not UTF-8',
+    })
+  })
+})
+
+describe('a marker with a template', () => {
+  it('sets a value of its own, so that a tag and an image may differ', () => {
+    const source = `tag: 1.0.0 ${mark}\nimage: acme/app:1.0.0 # {"$promotion": "team:app:prod", "value": "acme/app:{{tag}}"}\n`
+    const content = new TextEncoder().encode(source)
+    const revision = `1.1.0@sha256:${'a'.repeat(64)}`
+    const edit = setMarkedValues({ path: 'a.yaml', content }, marker, { value: '1.1.0', revision })
+    expect(new TextDecoder().decode((edit as { content: Uint8Array }).content)).toBe(
+      source.replace('tag: 1.0.0', 'tag: 1.1.0').replace('acme/app:1.0.0', 'acme/app:1.1.0'),
+    )
+  })
+})
+
+describe('in a JSON file, a marked value', () => {
+  const source =
+    '{\n\t"image": {"name": "acme/app", "tag": "1.0.0",\n\t\t"$promotion": {"tag": "team:app:prod"}}, "n": 1.50\n}\n'
+
+  it('is a member of the same object, and every other byte stays', () => {
+    expect(set(source, '1.1.0', 'a.json')).toBe(source.replace('"1.0.0"', '"1.1.0"'))
+    expect(set(source.replace('1.0.0', '1.1.0'), '1.1.0', 'a.json')).toEqual({ edit: 'same' })
+    expect(set(source.replace('team:app:prod', 'team:app:dev'), '1.1.0', 'a.json')).toEqual({ edit: 'none' })
+  })
+
+  it('may have a template', () => {
+    const marked = source.replace('"team:app:prod"', '{"$promotion": "team:app:prod", "value": "v{{value}}"}')
+    expect(set(marked, '1.1.0', 'a.json')).toBe(marked.replace('"1.0.0"', '"v1.1.0"'))
+  })
+
+  it('that is missing, or in a broken file, is a problem', () => {
+    expect(set(source.replace('"tag": "1.0.0"', '"label": "1.0.0"'), '2', 'a.json')).toMatchObject({ edit: 'problem' })
+    expect(set(source.slice(0, -3), '2', 'a.json')).toMatchObject({ edit: 'problem' })
+  })
+})
+
+describe('in a TOML file, a marked value', () => {
+  it('is set, and comments and every other byte stay', () => {
+    const source = `# top\n[app]  # table\nversion = "1.0.0"  ${mark}\nlit = 'x' ${mark}\nlist = [\n  "1.0.0", ${mark}\n  "1.0.0",\n]\n`
+    const lines = source.split('\n')
+    const after = (set(source, '1.1.0', 'a.toml') as string).split('\n')
+    expect(after).toHaveLength(lines.length)
+    expect(after[2]).toBe(`version = "1.1.0"  ${mark}`)
+    expect(after[3]).toBe(`lit = '1.1.0' ${mark}`)
+    expect(after[5]).toBe(`  "1.1.0", ${mark}`)
+    expect(after.filter((line, index) => line !== lines[index])).toHaveLength(3)
+  })
+
+  it('in a string that only looks like one is left alone, and a broken file is a problem', () => {
+    const source = `text = """\nversion = "1.0.0" ${mark}\n"""\n`
+    expect(set(source, '1.1.0', 'a.toml')).toMatchObject({ edit: 'problem' })
+    expect(set(`a = = 1 ${mark}\n`, '1.1.0', 'a.toml')).toMatchObject({ edit: 'problem' })
   })
 })

@@ -33,14 +33,15 @@ export function bodyOf(
   values: TemplateValues,
   given: { readonly template?: string | undefined; readonly replaces?: string | undefined },
 ): string {
-  const safe = escapeMarkdown(values)
-  const about = given.template
-    ? fill(given.template, safe)
-    : `Promotes \`${safe.namespace}/${safe.pipeline}\` in \`${safe.environment}\`${safe.fromRevision ? ` from \`${safe.fromRevision}\`` : ''} to \`${safe.revision}\`.`
+  const from = values.fromRevision ? ' from `{{fromRevision}}`' : ''
+  const about = fillMarkdown(
+    given.template ?? `Promotes \`{{namespace}}/{{pipeline}}\` in \`{{environment}}\`${from} to \`{{revision}}\`.`,
+    values,
+  )
   return [
     about,
     ...(given.replaces ? [`Replaces ${given.replaces}`] : []),
-    `<details><summary>metadata</summary>\n\nDo not edit: ${safe.namespace}/${safe.pipeline}/${safe.environment}\n\n</details>`,
+    `<details><summary>metadata</summary>\n\nDo not edit: ${values.namespace}/${values.pipeline}/${values.environment}\n\n</details>`,
     promotionMark(values.id),
   ].join('\n\n')
 }
@@ -83,13 +84,27 @@ function fill(template: string, values: TemplateValues): string {
   )
 }
 
-/** Revisions are untrusted: none may become markup, a mention or a new paragraph. */
-function escapeMarkdown(values: TemplateValues): TemplateValues {
-  const safe = (text: string) =>
-    cut(oneLine(text), maxValue).replace(/[&<>`@#]/g, (character) => `&#${character.codePointAt(0)};`)
-  return Object.fromEntries(
-    Object.entries(values).map(([name, text]) => [name, safe(text as string)]),
-  ) as unknown as TemplateValues
+/**
+ * Revisions are untrusted: none may become markup, a mention or a new paragraph. In a code span an escape would be shown as it is
+ * written.
+ */
+function fillMarkdown(template: string, values: TemplateValues): string {
+  const escaped = (text: string) => text.replace(/[&<>`@#]/g, (character) => `&#${character.codePointAt(0)};`)
+  return template.replace(/\{\{\s*(\w+)\s*\}\}/g, (whole, name: string, at: number) => {
+    if (!(name in values)) return whole
+    const text = cut(oneLine(values[name as keyof TemplateValues]), maxValue)
+    const before = template.slice(template.lastIndexOf('\n', at) + 1, at)
+    return before.split('`').length % 2 === 0 ? inCodeSpan(text) : escaped(text)
+  })
+}
+
+/** Readable as it is. Look-alikes replace what a forge with a parser of its own could take for markup or a mention. */
+function inCodeSpan(text: string): string {
+  return text
+    .replaceAll('`', "'")
+    .replaceAll('<', '‹')
+    .replaceAll('>', '›')
+    .replace(/@(?!sha\d+:)/g, '@\u200b')
 }
 
 function oneLine(text: string): string {

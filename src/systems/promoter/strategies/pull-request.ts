@@ -1,5 +1,5 @@
 import type { PullRequestSpec } from '../../../apis/pipeline.ts'
-import type { Promotion, PullRequestStatus } from '../../../apis/pipeline-status.ts'
+import type { LastError, Promotion, PullRequestStatus } from '../../../apis/pipeline-status.ts'
 import type { Forge, PullRequest } from '../../../forges/forge.ts'
 import { parseCommit } from '../../../git/objects.ts'
 import { noObject, type GitRemote } from '../../../git/remote.ts'
@@ -94,19 +94,88 @@ async function clearer(error: unknown, { promotion, access }: PullRequestWork): 
     : new PromotionError('Permanent', 'BaseBranchNotFound', `the base branch does not exist: ${base}`)
 }
 
-/** Reads the state of the pull request. With `autoMerge` it merges exactly the promotion's commit. */
+/** Reads the state of the pull request and resolves a conflict. With `autoMerge` it merges exactly the promotion's commit. */
 export async function poll(work: PullRequestWork): Promise<EffectResult> {
   const { promotion, spec, paused } = work
   const forge = work.access.forge()
   const number = promotion.pullRequest?.number ?? 0
   let pull = await forge.get(number)
   const { headSHA } = promotion
-  if (spec.autoMerge && !paused && pull.state === 'open' && headSHA && !isModified(promotion, pull))
-    if (await forge.merge(number, headSHA)) pull = await forge.get(number)
+  let refusal: LastError | undefined
+  if (pull.state === 'open' && headSHA && !paused) {
+    const rebased = await rebase(work, pull)
+    if (rebased) return rebased
+    if (spec.autoMerge && !isModified(promotion, pull)) {
+      const isMerged = await forge.merge(number, headSHA)
+      if (isMerged) pull = await forge.get(number)
+      else refusal = mergeRefused(pull)
+    }
+  }
   // Closed although its change is on the base branch: merged by other means.
   if (pull.state === 'closed' && (await isOnBase(work))) pull = { ...pull, state: 'merged' }
   if (pull.state === 'merged') await deleteBranch(work).catch(() => undefined)
-  return seen(promotion, pull)
+  const checks = pull.state === 'open' && pull.headSHA ? await summaryOfChecks(forge, pull.headSHA) : undefined
+  const pullRequest = { ...statusOf(promotion, pull), ...(checks ? { checks } : {}) }
+  return { result: 'seen', pullRequest, ...(refusal ? { refusal } : {}) }
+}
+
+/** Whether the base branch still has the promotion's value. */
+export async function recheck(work: PullRequestWork): Promise<EffectResult> {
+  return { result: 'rechecked', isHeld: await isOnBase(work) }
+}
+
+/**
+ * Puts the promotion's commit on top of the base branch when it conflicts there; undefined when nothing was to do. The push
+ * replaces the promotion's own commit only, and a commit pushed by a process that stopped before it recorded it is recognised:
+ * the same parent and values give the same commit.
+ */
+async function rebase(work: PullRequestWork, pull: PullRequest): Promise<EffectResult | undefined> {
+  const { promotion, values, access, spec } = work
+  const { git, sign } = access
+  const { branch = '', headSHA = '', strategy } = promotion
+  const isMoved = isModified(promotion, pull)
+  if (!isMoved && !pull.isConflicting) return undefined
+  const baseBranch = strategy?.baseBranch ?? ''
+  const tips = await git.branches(baseBranch, branch)
+  const [base, tip] = [tips.get(baseBranch), tips.get(branch)]
+  if (!base || !tip || (!isMoved && tip !== headSHA)) return undefined
+  const parent = isMoved ? await parentOf(git, tip) : base
+  if (!parent) return undefined
+  const change = await prepareChange(git, parent, { promotion, values, settings: spec, sign })
+  // Somebody else has set the value on the base branch: nothing is left to propose.
+  if (change.change === 'same')
+    return isMoved ? undefined : { result: 'applied', because: 'AlreadyApplied', baseSHA: base }
+  const result = { result: 'pushed', baseSHA: parent, headSHA: change.commit, value: values.value } as const
+  if (isMoved) return change.commit === tip ? result : undefined
+  const refusal = await git.push({ branch, from: tip, to: change.commit, objects: change.objects })
+  if (refusal)
+    throw new PromotionError(
+      'Transient',
+      'PullRequestConflict',
+      `${pull.url} conflicts with ${baseBranch}, and the server rejected its rebase: ${refusal}`,
+    )
+  return result
+}
+
+async function parentOf(git: GitRemote, tip: string): Promise<string | undefined> {
+  const commit = (await git.fetch({ wants: [tip], depth: 1, withoutBlobs: true })).get(tip)
+  return commit && parseCommit(commit.content).parents[0]
+}
+
+function mergeRefused({ url, isConflicting }: PullRequest): LastError {
+  const why = isConflicting
+    ? 'it conflicts with its base branch'
+    : 'a required check or review is missing, or the branch is protected'
+  return { class: 'Transient', reason: 'MergeRefused', message: `the forge did not merge ${url}: ${why}` }
+}
+
+/** The checks of a pull request in one line. For information only, so an error is no reason to fail. */
+async function summaryOfChecks(forge: Forge, sha: string): Promise<string | undefined> {
+  const checks = await forge.checks(sha).catch(() => [])
+  const failed = checks.filter(({ state }) => state === 'failure').map(({ name }) => name)
+  const passed = checks.filter(({ state }) => state === 'success').length
+  if (checks.length === 0) return undefined
+  return `${passed} of ${checks.length} checks passed${failed.length > 0 ? `, failed: ${failed.slice(0, 5).join(', ').slice(0, 200)}` : ''}`
 }
 
 /** Closes the pull request with a comment, and deletes the branch if others have not changed it. */
@@ -166,6 +235,7 @@ function statusOf(promotion: Promotion, pull: PullRequest): PullRequestStatus {
     url,
     state,
     ...(isModified(promotion, pull) ? { modified: true } : {}),
+    ...(pull.isConflicting ? { isConflicting: true } : {}),
     ...(mergeSHA ? { mergeSHA } : {}),
   }
 }

@@ -1,33 +1,96 @@
-import type { VerificationPlan } from '../model/plan.ts'
+import type { CommitCheck } from '../../../forges/forge.ts'
+import { toPromotionError } from '../../../git/promotion-error.ts'
 import type { Http } from '../../../runtime/http/http.ts'
 import type { EffectResult } from '../decision/results.ts'
-import { toPromotionError } from '../../../git/promotion-error.ts'
+import type { VerificationPlan } from '../model/plan.ts'
+import type { SecretData } from '../repository/repository-access.ts'
 
-/** Runs the checks in order and stops at the first that fails. A request that wakes a sleeping workload is waited for. */
-export async function verify(
-  { checks, intervalMs }: VerificationPlan,
-  given: { readonly http: Http; readonly now: () => number; readonly signal: AbortSignal },
-): Promise<EffectResult> {
+type Check = VerificationPlan['checks'][number]
+
+export interface CheckPorts {
+  readonly http: Http
+  readonly now: () => number
+  readonly signal: AbortSignal
+  readonly readSecret: (name: string) => Promise<SecretData | undefined>
+  readonly jobProblem: (fromCronJob: string) => Promise<string | undefined>
+  /** The statuses and check runs of the revision's commit. */
+  readonly checksOf: () => Promise<readonly CommitCheck[]>
+}
+
+/** Makes the checks in order and stops at the first that has not passed. One that cannot be made has not passed. */
+export async function verify({ checks, intervalMs }: VerificationPlan, ports: CheckPorts): Promise<EffectResult> {
   for (const check of checks) {
-    const problem = await problemOf(check, given)
-    if (problem) return { result: 'unverified', message: problem, retryAt: given.now() + intervalMs }
+    const problem = await problemOf(check, ports).catch(
+      (error: unknown) => `${nameOf(check)}: ${toPromotionError(error).toRecord().message}`,
+    )
+    if (problem) return { result: 'unverified', message: problem, retryAt: ports.now() + intervalMs }
   }
   return { result: 'verified' }
 }
 
-/** Reports the URL and the status code only: the body of a response may hold secrets. */
-async function problemOf(
-  { url, expectedStatus }: VerificationPlan['checks'][number],
-  { http, signal }: { readonly http: Http; readonly signal: AbortSignal },
+function nameOf({ url, prometheus, job }: Check): string {
+  if (prometheus) return `Prometheus ${prometheus.url}`
+  return job ? `Job from CronJob ${job.fromCronJob}` : (url ?? 'commit statuses')
+}
+
+function problemOf(check: Check, ports: CheckPorts): Promise<string | undefined> {
+  if (check.prometheus) return queryProblem(check.prometheus, ports)
+  if (check.job) return ports.jobProblem(check.job.fromCronJob)
+  if (check.commitStatuses) return statusProblem(check.commitStatuses.names, ports)
+  return requestProblem(check, ports)
+}
+
+/** Reports the URL and the status code only: the body of a response may hold secrets. A request may wake a sleeping workload. */
+async function requestProblem(
+  { url = '', expectedStatus }: Check,
+  { http, signal }: CheckPorts,
 ): Promise<string | undefined> {
-  try {
-    const { status } = await http({ method: 'GET', url, signal, timeoutMs })
-    const isExpected = expectedStatus === undefined ? status >= 200 && status < 300 : status === expectedStatus
-    return isExpected ? undefined : `${url} answered ${status}`
-  } catch (error) {
-    return `${url}: ${toPromotionError(error).toRecord().message}`
-  }
+  const { status } = await http({ method: 'GET', url, signal, timeoutMs })
+  const isExpected = expectedStatus === undefined ? status >= 200 && status < 300 : status === expectedStatus
+  return isExpected ? undefined : `${url} answered ${status}`
+}
+
+/** The query filters by a comparison, so that any sample it returns means yes, and none, or an error, means no. */
+async function queryProblem(
+  { url, query, secretRef }: NonNullable<Check['prometheus']>,
+  { http, signal, readSecret }: CheckPorts,
+): Promise<string | undefined> {
+  const secret = secretRef && (await readSecret(secretRef.name))
+  if (secretRef && !secret) return `Prometheus ${url}: Secret ${secretRef.name} was not found`
+  const { status, body } = await http({
+    method: 'GET',
+    url: `${url.replace(/\/+$/, '')}/api/v1/query?query=${encodeURIComponent(query)}`,
+    headers: secret?.['token'] ? { authorization: `Bearer ${secret['token']}` } : {},
+    ca: secret?.['caFile'],
+    signal,
+    timeoutMs,
+    maxBytes: maxAnswer,
+  })
+  if (status !== 200) return `Prometheus ${url} answered ${status} to ${query}`
+  const { data } = JSON.parse(body.toString('utf8')) as { data?: { resultType?: string; result?: unknown } }
+  const samples = data?.resultType === 'vector' && Array.isArray(data.result) ? data.result.length : 0
+  return samples > 0 ? undefined : `Prometheus ${url} returned no sample for ${query}`
+}
+
+/** A named check that does not exist is as closed as one that failed. */
+async function statusProblem(
+  names: readonly string[] | undefined,
+  { checksOf }: CheckPorts,
+): Promise<string | undefined> {
+  const checks = await checksOf()
+  const wanted = names ?? [...new Set(checks.map(({ name }) => name))]
+  if (wanted.length === 0) return 'the commit has no statuses or check runs'
+  const open = wanted.filter((name) => {
+    const same = checks.filter((check) => check.name === name)
+    return same.length === 0 || same.some(({ state }) => state !== 'success')
+  })
+  if (open.length === 0) return undefined
+  const each = open
+    .slice(0, 5)
+    .map((name) => `${name} ${checks.find((check) => check.name === name)?.state ?? 'missing'}`)
+  return `commit statuses: ${each.join(', ')}`
 }
 
 /** A sleeping workload may take this long to wake. */
 const timeoutMs = 30_000
+const maxAnswer = 1024 * 1024

@@ -6,6 +6,7 @@ import type { KubeObject, StoredObject } from '../../../kube/object.ts'
 import { isSecret } from '../../../kube/redact.ts'
 import type { Actor, ActsFor } from '../../../tenancy/act-as.ts'
 import type { Plan, TargetPlan } from '../model/plan.ts'
+import { servedType } from './served-type.ts'
 
 /** On a GitopsCluster: the namespaces whose Pipelines may use its credentials, separated by commas; `*` for all. */
 const allowFromAnnotation = 'sojourn.dev/allow-from'
@@ -25,7 +26,7 @@ export class TargetAccess {
 
   /** Why targets of a plan must not be read, by target. Targets that may be read are absent. */
   async refusals(pipeline: Pipeline, { environments }: Plan): Promise<ReadonlyMap<TargetPlan, string>> {
-    const actor = this.#actorOf(pipeline)
+    const actor = this.actorOf(pipeline)
     const home = pipeline.metadata.namespace ?? ''
     const targets = environments.flatMap((environment) => environment.targets)
     const found = await Promise.all(targets.map((target) => this.#refusalOf(target, { actor, home })))
@@ -36,10 +37,11 @@ export class TargetAccess {
   async secretRefusal(pipeline: Pipeline, name: string): Promise<string | undefined> {
     const namespace = pipeline.metadata.namespace ?? ''
     const access = { verb: 'get', group: '', resource: 'secrets', namespace, name }
-    return (await this.#actorOf(pipeline).refusalOf(access))?.message
+    return (await this.actorOf(pipeline).refusalOf(access))?.message
   }
 
-  #actorOf(pipeline: Pipeline): Actor {
+  /** Who acts for a Pipeline. */
+  actorOf(pipeline: Pipeline): Actor {
     return this.#ports.actAs.for(pipeline as unknown as KubeObject, { readsElsewhere: true })
   }
 
@@ -51,7 +53,7 @@ export class TargetAccess {
   }
 
   async #refusalHere({ app, namespace }: TargetPlan, actor: Actor): Promise<string | undefined> {
-    const type = await this.#ports.client.discovery.typeOf(app)
+    const type = await servedType(this.#ports.client, app)
     // A kind that is not served cannot be read either; the observer reports that.
     if (!type) return undefined
     const { group, plural: resource } = type

@@ -95,7 +95,8 @@ export class TargetObserver {
         reason: 'RevisionUnknown',
         ...(ready ? { message: 'it is ready but reports no revision' } : {}),
       }
-    const seen: TargetStatus = { ...facts, ready, reason: 'Found' }
+    const why = ready ? source.warning : (reading.message ?? 'it is not healthy')
+    const seen: TargetStatus = { ...facts, ready, reason: 'Found', ...(why ? { message: why } : {}) }
     return this.#ports.adjustTarget?.(target, seen) ?? seen
   }
 

@@ -4,6 +4,7 @@ import { Attempt } from '../../../runtime/time/attempt.ts'
 import type { Clock } from '../../../runtime/time/clock.ts'
 import type { ClusterHandle } from '../../../runtime/clusters/clusters.ts'
 import type { Informer } from '../../../runtime/cache/informer.ts'
+import { servedType } from './served-type.ts'
 import type { TargetReason } from '../../../apis/pipeline-status.ts'
 
 /** The result of looking an object up: the object, or why there is none. */
@@ -36,6 +37,7 @@ export class TargetSource {
   readonly #openedAt: number
   #informer: Informer | undefined
   #problem: Problem | undefined
+  #warning: string | undefined
   #opening = false
   #closed = false
   #stopRetry = () => {}
@@ -70,6 +72,11 @@ export class TargetSource {
     return { found: 'nothing', reason: 'NotFound', message: `${kind} ${namespace}/${name} not found` }
   }
 
+  /** What users should change although the objects can be read. */
+  get warning(): string | undefined {
+    return this.#warning
+  }
+
   /** Whether the promoter lacks permission to list this kind here. */
   get isForbidden(): boolean {
     return isStatusError(this.#informer?.lastError, 'Forbidden')
@@ -90,13 +97,18 @@ export class TargetSource {
     // Without a timeout, a connection that never answers would block every later attempt.
     const attempt = new Attempt(this.#options.clock, discoveryTimeoutMs, new AbortController().signal)
     attempt
-      .run(() => client.discovery.typeOf(this.#options.app))
+      .run(() => servedType(client, this.#options.app))
       .finally(() => attempt.end())
       .then((type) => {
         this.#opening = false
         if (this.#closed || this.#informer) return
-        if (type) return this.#follow(type)
         const { apiVersion, kind } = this.#options.app
+        if (type) {
+          const served = `${type.group}/${type.version}`
+          if (served !== apiVersion && type.group)
+            this.#warning = `${apiVersion} is not served here; set appRef.apiVersion to ${served}, which was read`
+          return this.#follow(type)
+        }
         this.#fail({ reason: 'KindNotFound', message: `the cluster does not serve ${kind} in ${apiVersion}` })
       })
       .catch((error: unknown) => {

@@ -1,0 +1,176 @@
+import { describe, expect, it } from 'vitest'
+import { pipelineOf, pullRequest, pushed, World } from '../../../../test/promoter/world.ts'
+
+const minute = 60_000
+
+/** dev → staging → prod with 1.1.0 everywhere and 1.0.0 before it. */
+function complete(spec: Parameters<typeof pipelineOf>[0] = {}): World {
+  const world = new World(pipelineOf(spec))
+  world.runs({ dev: '1.0.0', staging: '1.0.0', prod: '1.0.0' })
+  world.step()
+  world.runs({ dev: '1.1.0' })
+  for (const name of ['staging', 'prod']) {
+    world.merge()
+    world.runs({ [name]: '1.1.0' })
+    world.step()
+  }
+  expect(world.status.run?.phase).toBe('Complete')
+  return world
+}
+
+describe('a rollback', () => {
+  it('promotes the revision before to that environment only, until the next run', () => {
+    const world = complete()
+    world.request('Rollback', 'prod')
+    expect(world.step().effect).toMatchObject({ do: 'push', environment: 'prod', promotion: { revision: '1.0.0' } })
+    expect(world.promotion('prod')).toMatchObject({ direction: 'Backward', requestedBy: 'ann' })
+    world.record(world.last!.effect!, pushed)
+    world.answer('propose', { result: 'seen', pullRequest: pullRequest('open', 3) })
+    world.answer('poll', { result: 'seen', pullRequest: pullRequest('merged', 3) }, minute)
+    world.runs({ prod: '1.0.0' })
+    world.step()
+    expect(world.phase('prod')).toBe('Succeeded')
+    expect(world.condition('Drifted')).toBeUndefined()
+    expect(world.step(10 * minute).effect).toBeUndefined()
+    world.runs({ dev: '1.2.0' })
+    world.merge(4)
+    world.runs({ staging: '1.2.0' })
+    expect(world.step().effect).toMatchObject({ environment: 'prod', promotion: { revision: '1.2.0' } })
+  })
+
+  it('passes the gates and approvals of the environment', () => {
+    const { promotion, environments } = pipelineOf().spec
+    const [dev, staging, prod] = environments
+    const windows = [{ kind: 'Deny' as const, schedule: '0 0 * * *', duration: '24h' }]
+    const world = complete()
+    world.edit({ environments: [dev!, staging!, { ...prod!, windows }] })
+    world.request('Rollback', 'prod')
+    expect(world.step().effect).toBeUndefined()
+    world.edit({ environments, promotion: { ...promotion!, manual: true } })
+    expect(world.step().effect).toBeUndefined()
+    expect(world.phase('prod')).toBe('AwaitingApproval')
+    world.approve('prod', 'bob')
+    expect(world.step().effect).toMatchObject({ do: 'push', promotion: { revision: '1.0.0' } })
+  })
+
+  it('is refused where no earlier revision is known', () => {
+    const world = new World()
+    world.runs({ dev: '1.0.0', staging: '1.0.0', prod: '1.0.0' })
+    world.step()
+    world.request('Rollback', 'prod')
+    const { approvals } = world.step()
+    expect(approvals.get(world.approvals[0]!)).toMatchObject({ state: 'Ignored', reason: 'NothingToRollBackTo' })
+  })
+})
+
+describe('a requested promotion', () => {
+  it('goes to one environment without waiting for those before, and only with a revision that was seen', () => {
+    const world = complete()
+    world.request('Promote', 'prod', { revision: '9.9.9' })
+    world.request('Promote', 'nowhere', { revision: '1.0.0' })
+    world.request('Promote', 'prod', { revision: 'v1.0.0' })
+    const { approvals, effect } = world.step()
+    expect([...approvals.values()].map(({ state, reason }) => `${state} ${reason}`)).toEqual([
+      'Ignored RevisionNotSeen',
+      'Ignored EnvironmentUnknown',
+      'Counted Requested',
+    ])
+    expect(effect).toMatchObject({ environment: 'prod', promotion: { revision: '1.0.0' } })
+    expect(world.status.requests?.map(({ by, result }) => `${by} ${result}`)).toEqual([
+      'ann Requested',
+      'ann EnvironmentUnknown',
+      'ann RevisionNotSeen',
+    ])
+  })
+
+  it('is carried out once, though its status was never written', () => {
+    const world = complete()
+    world.request('Promote', 'prod', { revision: '1.0.0' })
+    world.step()
+    const { id } = world.promotion('prod')!
+    world.step()
+    expect(world.status.requests).toHaveLength(1)
+    expect(world.promotion('prod')?.id).toBe(id)
+  })
+
+  it('is for the listed approvers where an environment has a list', () => {
+    const { promotion } = pipelineOf().spec
+    const world = complete()
+    world.edit({ promotion: { ...promotion!, approval: { approvers: ['bob'] } } })
+    world.request('Promote', 'prod', { revision: '1.0.0' })
+    world.step()
+    expect(world.status.requests?.[0]).toMatchObject({ result: 'NotAnApprover' })
+    expect(world.status.environments?.['prod']?.pin).toBeUndefined()
+  })
+
+  it('never counts as an approval, even if it names the promotion', () => {
+    const { promotion } = pipelineOf().spec
+    const world = new World(pipelineOf({ promotion: { ...promotion!, manual: true } }))
+    world.runs({ dev: '1.1.0', staging: '1.0.0', prod: '1.0.0' })
+    world.step()
+    expect(world.phase('staging')).toBe('AwaitingApproval')
+    world.approve('staging', 'ann')
+    world.approvals = world.approvals.map((each) => ({ ...each, spec: { ...each.spec, decision: 'Retry' } }))
+    expect(world.step().effect).toBeUndefined()
+    expect(world.phase('staging')).toBe('AwaitingApproval')
+  })
+})
+
+describe('a retry', () => {
+  it('continues a failed promotion, replaces a rejected and a timed-out one, and hurries one that waits', () => {
+    const world = new World()
+    world.runs({ dev: '1.1.0', staging: '1.0.0', prod: '1.0.0' })
+    const error = { class: 'Transient', reason: 'GitProviderUnavailable', message: '502' } as const
+    world.answer('push', { result: 'failed', error, retryAt: world.now + 60 * minute })
+    expect(world.step(minute).effect).toBeUndefined()
+    world.request('Retry', 'staging')
+    world.answer('push', { result: 'failed', error: { ...error, class: 'Permanent', reason: 'ValueInvalid' } })
+    world.request('Retry', '*')
+    world.merge()
+    world.step()
+    world.step(31 * minute)
+    expect(world.promotion('staging')).toMatchObject({ phase: 'RollingOut', because: 'RolloutTimedOut' })
+    const { id } = world.promotion('staging')!
+    world.request('Retry', 'staging')
+    expect(world.step().effect).toMatchObject({ do: 'push' })
+    expect(world.promotion('staging')?.id).not.toBe(id)
+  })
+
+  it('of nothing is refused with a reason', () => {
+    const world = complete()
+    world.request('Retry', '*')
+    world.step()
+    expect(world.status.requests?.[0]).toMatchObject({ decision: 'Retry', result: 'NothingToRetry' })
+  })
+})
+
+it('suspends and resumes a pipeline in any phase, without a change of the spec, and says who did', () => {
+  const world = new World()
+  world.runs({ dev: '1.1.0', staging: '1.0.0', prod: '1.0.0' })
+  world.request('Suspend', '*')
+  expect(world.step().effect).toBeUndefined()
+  expect(world.condition('Suspended')?.message).toContain('ann has suspended the pipeline')
+  expect(world.status.run?.phase).toBe('Held')
+  world.request('Resume', '*')
+  expect(world.step().effect).toMatchObject({ do: 'push' })
+  expect(world.condition('Suspended')).toBeUndefined()
+})
+
+it('records which revision reached which environment, by whose approval, and how long it took', () => {
+  const { promotion } = pipelineOf().spec
+  const world = new World(pipelineOf({ promotion: { ...promotion!, manual: true } }))
+  world.runs({ dev: '1.1.0', staging: '1.0.0', prod: '1.0.0' })
+  world.step()
+  world.approve('staging', 'ann')
+  world.answer('push', pushed, 10 * minute)
+  world.answer('propose', { result: 'seen', pullRequest: pullRequest('open') })
+  world.answer('poll', { result: 'seen', pullRequest: pullRequest('merged') }, minute)
+  world.runs({ staging: '1.1.0' })
+  world.step()
+  world.runs({ dev: '1.2.0' })
+  world.step(minute)
+  expect(world.status.environments?.['staging']?.history).toMatchObject([
+    { revision: '1.1.0', phase: 'Succeeded', approvedBy: ['ann'], leadSeconds: 660, endedAt: '2026-11-02T12:11:00Z' },
+  ])
+  expect(world.status.revisions?.map(({ revision }) => revision)).toEqual(['1.2.0', '1.1.0'])
+})
