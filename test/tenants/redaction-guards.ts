@@ -27,7 +27,11 @@ export const redactionGuards: readonly Guard[] = [
     ],
   ]),
   ...inFile('src/systems/cleaner/decision/conditions.ts', [
-    ['15: an error of a condition repeats no value', 'message: value.shown', 'message: value.message'],
+    [
+      '15: an error of a condition repeats no value',
+      "result: 'error' })}${value.shown}`",
+      "result: 'error' })}${value.message}`",
+    ],
   ]),
   ...inFile('src/runtime/observability/known-secrets.ts', [
     ['27: keeps values of', "request.method === 'GET' ? request : withoutValues(request, values)", 'request'],

@@ -146,7 +146,7 @@ function evaluate<T extends 'boolean' | 'string'>(
   const result = compiled.evaluate({ self: object }, { budget: costLimit })
   if (result instanceof CelError) return new Error(result.shown)
   const value = toJson(result)
-  if (typeof value !== type) return new Error(`returned ${JSON.stringify(value)?.slice(0, 80)}, not a ${type}`)
+  if (typeof value !== type) return new Error(`returned a ${typeof value}, not a ${type}`)
   return value as T extends 'boolean' ? boolean : string
 }
 
