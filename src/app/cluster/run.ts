@@ -71,7 +71,8 @@ export async function startRun(config: Config, cluster: ClusterConfig, ports: Ru
   const isProxyAlone = config.only.every((role) => role === 'activator')
   if (!isProxyAlone) await reachCluster({ client, server, clock, log, random: systemRandom, signal })
   side.use(await firstCertificate(source, log))
-  const leadership = new Leadership({ client, clock, log }, leaseName(config))
+  // The Lease must not wait behind thousands of other requests: it would be lost while its holder is at work.
+  const leadership = new Leadership({ client: new Client(network.transport), clock, log }, leaseName(config))
   const untilLeader = (until: AbortSignal) => leadership.won(until)
   const instance = createInstance({ config, client, clock, log, routes, untilLeader })
   const { lifecycle, networks } = instance
