@@ -294,7 +294,7 @@ describe('errors of the cluster say what to do', () => {
     await using server = await startTestServer({ clock: systemClock })
     const { url } = await server.listen({ port: 0 })
     const { code, err } = await sojourn(['status', '--kubeconfig', kubeconfig('plain', server.kubeconfig(url))])
-    expect(err).toContain('kinds: run "sojourn install | kubectl apply --server-side -f -"')
+    expect(err).toContain('kinds: run "sojourn install --crds-only | kubectl apply --server-side -f -"')
     expect(code).toBe(2)
   })
 

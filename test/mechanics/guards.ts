@@ -1,12 +1,34 @@
 import { inFile, type Guard } from '../../scripts/guards/guard.ts'
 
 /** Where tests are of what goes without the door: Pods and Jobs by their controllers, and what a takeover made for itself. */
-export const testFolders = ['src/workloads', 'src/systems/activator', 'src/app', 'src/admission', 'test/e2e']
+export const testFolders = [
+  'src/workloads',
+  'src/systems/activator',
+  'src/app',
+  'src/runtime/controller',
+  'src/admission',
+  'test/e2e',
+]
 
 /** No specification numbers them: each guard names the test that misses it. */
 export const cases: readonly string[] = []
 
 export const guards: readonly Guard[] = [
+  ...inFile('src/runtime/sharing/lease.ts', [
+    [
+      'takes no role whose leader renews, although its own watch has stalled',
+      'seenAnchor.observe(await seenAnchor.#read(signal))',
+      'await Promise.resolve()',
+    ],
+    [
+      'asks for each role again after an outage, although its own watch has stalled',
+      'this.#anchor.term === this.#anchor.lease.#term && this.#anchor.lease.held',
+      'this.#anchor.lease.held',
+    ],
+  ]),
+  ...inFile('src/runtime/controller/controller.ts', [
+    ['reconciles nothing while its process may not act', 'if (!this.#mayAct()) {', 'if (!this.#running) {'],
+  ]),
   ...inFile('src/workloads/delete.ts', [
     [
       'keep an object without a controller',

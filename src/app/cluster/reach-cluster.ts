@@ -31,7 +31,7 @@ export async function reachCluster(ports: ReachPorts): Promise<void> {
       const found = await Promise.race([client.discovery.typeOf(departure), timeout(ports)])
       if (!found)
         throw new ConfigError(
-          `${server} does not serve Sojourn's kinds yet: run "sojourn install | kubectl apply --server-side -f -" first`,
+          `${server} does not serve Sojourn's kinds yet: run "sojourn install --crds-only | kubectl apply --server-side -f -" first`,
         )
       if (backoff.size > 0) log.info('cluster reached', { server })
       return

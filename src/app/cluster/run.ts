@@ -1,5 +1,6 @@
 import { Client } from '../../client/client.ts'
-import type { ClusterConfig } from '../../client/cluster-config.ts'
+import { ConfigError, type ClusterConfig } from '../../client/cluster-config.ts'
+import type { ResourceType } from '../../kube/object.ts'
 import { networkTransport } from '../../client/network-transport.ts'
 import { pacedTransport } from '../../client/paced-transport.ts'
 import { sleep, systemClock } from '../../runtime/time/clock.ts'
@@ -11,7 +12,9 @@ import { systemRandom } from '../../runtime/time/random.ts'
 import { certificateSource, firstCertificate, followCertificate } from './certificate-source.ts'
 import { roles, type Config } from '../config/config.ts'
 import { canDelete, createInstance } from '../core/instance.ts'
-import { Leadership } from '../core/leadership.ts'
+import { ownVersion } from '../config/version.ts'
+import { isInstalled, Leadership, ledRoles, type LeadershipOptions } from '../core/leadership.ts'
+import { observingTransport } from './observing-transport.ts'
 import { reachCluster } from './reach-cluster.ts'
 import { RouteTable } from '../core/route-table.ts'
 import { startSideServer } from './side-server.ts'
@@ -28,8 +31,8 @@ export interface Run {
   readonly tls?: string
   /** Where other proxies ask whether a workload is up, if configured. */
   readonly check?: string
-  /** Resolves when another replica has taken over: then this process must exit. */
-  readonly replaced: Promise<void>
+  /** Resolves with who leads, when another replica has taken a role over: then this process must exit. */
+  readonly replaced: Promise<string>
   stop(): Promise<void>
 }
 
@@ -48,13 +51,16 @@ export async function startRun(config: Config, cluster: ClusterConfig, ports: Ru
   const { server } = cluster
   await proveOutgoing()
   await using opened = new AsyncDisposableStack()
-  const network = networkTransport(cluster, { userAgent: 'sojourn' })
+  const network = networkTransport(cluster, { userAgent: userAgentOf(config) })
   opened.defer(() => network.close())
   const transport = pacedTransport(network.transport, {
     sleep: (ms, until) => sleep(clock, ms, until),
     random: systemRandom,
   })
-  const client = new Client(secretKeepingTransport(transport))
+  const known = secretKeepingTransport(transport)
+  const observing = observingTransport(known, log)
+  let isObserver = false
+  const client = new Client((request) => (isObserver ? observing : known)(request))
   const routes = new RouteTable()
   const source = certificateSource(config, { client, clock })
   let isReady = () => false
@@ -70,17 +76,22 @@ export async function startRun(config: Config, cluster: ClusterConfig, ports: Ru
   // The proxy needs no CRDs, coordinates its replicas itself, and must keep serving when the API, and with it every Lease, is lost.
   const isProxyAlone = config.only.every((role) => role === 'activator')
   if (!isProxyAlone) await reachCluster({ client, server, clock, log, random: systemRandom, signal })
-  side.use(await firstCertificate(source, log))
-  // The Lease must not wait behind thousands of other requests: it would be lost while its holder is at work.
-  const leadership = new Leadership({ client: new Client(network.transport), clock, log }, leaseName(config))
-  const untilLeader = (until: AbortSignal) => leadership.won(until)
-  const instance = createInstance({ config, client, clock, log, routes, untilLeader })
+  const user = await userOf(client)
+  // The dry run of an installation reports in statuses. Any other dry run must leave the installation alone.
+  isObserver = config.dryRun && !isInstalled(user)
+  if (!isObserver) side.use(await firstCertificate(source, log))
+  // Leases must not wait behind thousands of other requests: they would be lost while their holder is at work.
+  const leadership = new Leadership({ client: new Client(network.transport), clock, log }, leadershipOf(config, user))
+  const refusal = isObserver || isProxyAlone ? undefined : await leadership.refusal(signal)
+  if (refusal !== undefined) throw new ConfigError(refusal)
+  const shared = isObserver ? {} : { leadership }
+  const instance = createInstance({ config, client, clock, log, routes, ...shared })
   const { lifecycle, networks } = instance
   await networks.denyServer(server)
   opened.defer(() => lifecycle.stop())
   if (config.only.includes('cleaner')) routes.add(validateRoute(client.discovery), recordCreatorRoute)
-  lifecycle.runEverywhere(followCertificate(source, { clock, log, use: side.use }))
-  if (!isProxyAlone) lifecycle.runEverywhere(leadership)
+  if (!isObserver) lifecycle.runEverywhere(followCertificate(source, { clock, log, use: side.use }))
+  if (!isProxyAlone && !isObserver) lifecycle.runEverywhere(leadership)
   lifecycle.runEverywhere(loopLag(instance))
   const started = await unlessAborted(startSystems(instance, config.only), signal)
   isReady = () => (started.isReady?.() ?? true) && (!canDelete(config.only) || instance.door.state !== undefined)
@@ -89,7 +100,7 @@ export async function startRun(config: Config, cluster: ClusterConfig, ports: Ru
   return {
     server,
     url: side.url,
-    replaced: leadership.lost,
+    replaced: leadership.replaced,
     ...(started.proxyPort === undefined ? {} : { proxy: `http://${config.host}:${started.proxyPort}` }),
     ...(started.checkPort === undefined ? {} : { check: `http://${config.host}:${started.checkPort}` }),
     ...(started.proxyTlsPort === undefined ? {} : { tls: `https://${config.host}:${started.proxyTlsPort}` }),
@@ -109,7 +120,33 @@ function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   ])
 }
 
-/** The name of the Lease: replicas with the same roles elect one leader. */
-function leaseName({ only }: Config): string {
-  return only.length === roles.length ? 'sojourn' : `sojourn-${only.toSorted().join('-')}`
+/** What the other processes of this cluster see of this one. */
+function leadershipOf({ only, dryRun }: Config, user: string): LeadershipOptions {
+  return {
+    roles: ledRoles.filter((role) => only.includes(role)),
+    user,
+    settings: dryRun ? '--dry-run' : 'no --dry-run',
+  }
+}
+
+/** The user that the API server sees; '' where it cannot tell. */
+async function userOf(client: Client): Promise<string> {
+  const review = { apiVersion: 'authentication.k8s.io/v1', kind: 'SelfSubjectReview', metadata: {} }
+  type Reviewed = { readonly status?: { readonly userInfo?: { readonly username?: string } } }
+  const { status } = await client.create<Reviewed>(selfSubjectReviews, review).catch((): Reviewed => ({}))
+  return status?.userInfo?.username ?? ''
+}
+
+const selfSubjectReviews: ResourceType = {
+  group: 'authentication.k8s.io',
+  version: 'v1',
+  kind: 'SelfSubjectReview',
+  plural: 'selfsubjectreviews',
+  namespaced: false,
+}
+
+/** Names the roles and the version to the API server, in its logs and audit. */
+function userAgentOf({ only }: Config): string {
+  const names = only.length === roles.length ? '' : `-${only.toSorted().join('-')}`
+  return `sojourn${names}/${ownVersion()}`
 }

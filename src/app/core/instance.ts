@@ -13,8 +13,9 @@ import { createClusters } from './clusters.ts'
 import type { CollectorOptions } from '../../systems/collector/controller.ts'
 import { AccessReviews } from '../../tenancy/access-reviews.ts'
 import { ActAs, type ActsFor } from '../../tenancy/act-as.ts'
-import type { Config } from '../config/config.ts'
+import type { Config, Role } from '../config/config.ts'
 import { creatorPolicy, recordPolicy, recordProof } from '../../tenancy/creator-proof.ts'
+import type { Leads } from './leadership.ts'
 import { Lifecycle } from './lifecycle.ts'
 import { metricsRoute } from './metrics-route.ts'
 import { createNetworks, type Networks } from './networks.ts'
@@ -56,8 +57,8 @@ export interface InstanceOptions extends Pick<Instance, 'config' | 'client' | 'c
   readonly actAs?: ActsFor
   /** Where people reach this server, once it listens. Defaults to nowhere: only the administrator knows. */
   readonly url?: () => string | undefined
-  /** Resolves when this replica leads. Defaults to at once: there is only one. */
-  readonly untilLeader?: (signal: AbortSignal) => Promise<void>
+  /** Which roles this replica leads. Defaults to all: there is only one. */
+  readonly leadership?: Leads
   /** The clock of caches and watches. Defaults to `clock`; a forecast must not wait for them. */
   readonly cacheClock?: Clock
   /** Defaults to a recorder on the client. */
@@ -70,7 +71,7 @@ export interface InstanceOptions extends Pick<Instance, 'config' | 'client' | 'c
 export function createInstance(options: InstanceOptions): Instance {
   const { config, client, clock, log, embedded, routes = new RouteTable(), external = {} } = options
   const metrics = new Metrics()
-  const lifecycle = new Lifecycle(options.untilLeader)
+  const lifecycle = new Lifecycle(options.leadership)
   const informers = new Informers({ clock: options.cacheClock ?? clock, log, metrics })
   const events = options.events ?? new EventRecorder('sojourn', { client, clock, log, metrics })
   const networks = createNetworks(config.allowOutgoing ?? [])
@@ -117,7 +118,8 @@ export function createInstance(options: InstanceOptions): Instance {
   lifecycle.onStop(() => networks.close())
   lifecycle.onStop(() => events.flush().catch(() => {}))
   routes.add(metricsRoute(metrics))
-  if (canDelete(config.only)) lifecycle.run(settler(instance))
+  const [deleting] = config.only.filter((role) => canDelete([role]))
+  if (deleting) lifecycle.run(deleting, settler(instance, deleting))
   return instance
 }
 
@@ -126,8 +128,15 @@ export function canDelete(only: Config['only']): boolean {
   return only.some((role) => role !== 'promoter' && role !== 'activator')
 }
 
+/** The ports of controllers that only the leader of a role runs: they stop while its Lease cannot be renewed. */
+export function leaderPorts({ ports, lifecycle }: Instance, role: Role): ControllerPorts {
+  return { ...ports, mayAct: () => lifecycle.leads(role) }
+}
+
 /** Completes departure records: those of the roles that run here, and of users' deletions where these are recorded. */
-function settler({ client, informers, ports, config }: Instance) {
+function settler(instance: Instance, role: Role) {
+  const { client, informers, config } = instance
+  const ports = leaderPorts(instance, role)
   const recordsUsers = config.only.includes('collector') || config.only.includes('api')
   const systems = [...config.only, ...(recordsUsers ? ['user'] : [])]
   return settleController({ client, informers, ports, systems, keepMs: config.keepRecordsMs })

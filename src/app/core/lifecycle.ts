@@ -1,3 +1,6 @@
+import type { Role } from '../config/config.ts'
+import type { Leads } from './leadership.ts'
+
 interface Startable {
   start(signal: AbortSignal): Promise<void>
 }
@@ -7,16 +10,16 @@ export class Lifecycle {
   readonly #stopping = new AbortController()
   readonly #running: Promise<void>[] = []
   readonly #stops: (() => void | Promise<void>)[] = []
-  readonly #untilLeader: ((signal: AbortSignal) => Promise<void>) | undefined
+  readonly #leadership: Leads | undefined
 
-  /** `untilLeader` resolves when this replica leads; undefined where there is only one. */
-  constructor(untilLeader?: (signal: AbortSignal) => Promise<void>) {
-    this.#untilLeader = untilLeader
+  /** Without `leadership` there is only one replica. */
+  constructor(leadership?: Leads) {
+    this.#leadership = leadership
   }
 
   /** Whether other replicas may share the work. */
   get isReplicated(): boolean {
-    return this.#untilLeader !== undefined
+    return this.#leadership !== undefined
   }
 
   /** Aborts when the instance stops. */
@@ -24,9 +27,14 @@ export class Lifecycle {
     return this.#stopping.signal
   }
 
-  /** Runs a controller until the instance stops; of several replicas, only the leader runs it. */
-  run(controller: Startable): void {
-    const leading = this.#untilLeader?.(this.signal) ?? Promise.resolve()
+  /** Whether this replica leads the role now. */
+  leads(role: Role): boolean {
+    return this.#leadership?.holds(role) ?? true
+  }
+
+  /** Runs a controller of a role until the instance stops; of several replicas, only the role's leader runs it. */
+  run(role: Role, controller: Startable): void {
+    const leading = this.#leadership?.won(role, this.signal) ?? Promise.resolve()
     this.#running.push(leading.then(() => controller.start(this.signal)))
   }
 

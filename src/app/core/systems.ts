@@ -4,7 +4,7 @@ import { sleep } from '../../runtime/time/clock.ts'
 import type { Role } from '../config/config.ts'
 import { mayGet } from '../../queries/caller-rights.ts'
 import { bondClusters } from './bond-clusters.ts'
-import { canDelete, type Instance } from './instance.ts'
+import { canDelete, leaderPorts, type Instance } from './instance.ts'
 import { promoterRoute } from './promoter-route.ts'
 
 /** Starts one system on an instance, on the embedded server and on a real cluster alike. */
@@ -21,18 +21,23 @@ export interface Started {
 
 /** How each role is started. Its code is loaded only then. `api` and `workloads` belong to the embedded server alone. */
 export const systems: Readonly<Partial<Record<Role, StartSystem>>> = {
-  async cleaner({ client, informers, door, events, actAs, ports, networks, external, lifecycle }) {
+  async cleaner(instance) {
+    const { client, informers, door, events, actAs, networks, external, lifecycle } = instance
+    const ports = leaderPorts(instance, 'cleaner')
     const { cleaner } = await import('../../apis/cleaner.ts')
     const { conditionalTtl } = await import('../../apis/conditional-ttl.ts')
     const { cleanerController } = await import('../../systems/cleaner/controller.ts')
     const { http } = networks.tenants
     for (const { type } of [cleaner, conditionalTtl])
       lifecycle.run(
+        'cleaner',
         cleanerController({ client, informers, door, events, actAs, ports, type, http, ...external.cleaner }),
       )
   },
 
-  async promoter({ config, client, informers, clusters, networks, actAs, events, ports, external, routes, lifecycle }) {
+  async promoter(instance) {
+    const { config, client, informers, clusters, networks, actAs, events, external, routes, lifecycle } = instance
+    const ports = leaderPorts(instance, 'promoter')
     const { Promoter } = await import('../../systems/promoter/controller.ts')
     const { dryRun, eventsAddress } = config
     const promoter = new Promoter({
@@ -47,7 +52,7 @@ export const systems: Readonly<Partial<Record<Role, StartSystem>>> = {
       ...(eventsAddress ? { flux: { eventsAddress, http: networks.administrators.http } } : {}),
       ...external.promoter,
     })
-    lifecycle.run(promoter.controller)
+    lifecycle.run('promoter', promoter.controller)
     routes.add(...promoter.routes.map((route) => promoterRoute(route, client)))
     lifecycle.onStop(() => promoter.close())
   },
@@ -87,7 +92,9 @@ export const systems: Readonly<Partial<Record<Role, StartSystem>>> = {
     return startActivatorRole(instance)
   },
 
-  async collector({ config, client, informers, door, events, actAs, ports, clusters, embedded, routes, lifecycle }) {
+  async collector(instance) {
+    const { config, client, informers, door, events, actAs, clusters, embedded, routes, lifecycle } = instance
+    const ports = leaderPorts(instance, 'collector')
     const { bondController } = await import('../../systems/collector/bonds/bond-controller.ts')
     const { Collector } = await import('../../systems/collector/controller.ts')
     const { dependsOnController } = await import('../../systems/collector/bonds/depends-on-controller.ts')
@@ -95,8 +102,9 @@ export const systems: Readonly<Partial<Record<Role, StartSystem>>> = {
     const ownsReferences = await isEmbedded(client)
     const common = { client, informers, door, events, actAs, ports }
     const collector = new Collector({ ...common, ...embedded, ownsReferences, collectCycles: config.collectCycles })
-    lifecycle.run(collector)
+    lifecycle.run('collector', collector)
     lifecycle.run(
+      'collector',
       bondController({
         ...common,
         ...bondClusters(clusters),
@@ -105,7 +113,7 @@ export const systems: Readonly<Partial<Record<Role, StartSystem>>> = {
         cycleOf: (uid) => collector.cycleOf(uid),
       }),
     )
-    lifecycle.run(dependsOnController({ ...common, world: collector.world, needsOptIn: !ownsReferences }))
+    lifecycle.run('collector', dependsOnController({ ...common, world: collector.world, needsOptIn: !ownsReferences }))
     routes.add(cascadeRoute(collector, mayGet(client)))
   },
 }

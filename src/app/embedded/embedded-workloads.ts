@@ -33,7 +33,8 @@ export class EmbeddedWorkloads {
     const node = new LocalNode({ ...workloadPorts, nodeName, directory, inherited: { PATH, HOME, LANG, TMPDIR, USER } })
     this.#instance = instance
     this.#node = node
-    for (const controller of [...workloadControllers(workloadPorts), node.controller]) lifecycle.run(controller)
+    for (const controller of [...workloadControllers(workloadPorts), node.controller])
+      lifecycle.run('workloads', controller)
     lifecycle.onStop(() => node.close())
   }
 

@@ -52,7 +52,7 @@ it.each(clusterRoles)('lets the %s do all of its own work with its own account',
     clock,
     log: silentLogger,
     cacheClock: quietClock(clock),
-    untilLeader: () => Promise.resolve(),
+    leadership: { won: () => Promise.resolve(), holds: () => true },
   })
   await startSystems(instance, [role])
   await clock.run(clock.now() + (role === 'janitor' ? 48 * hour : hour))

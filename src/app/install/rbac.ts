@@ -81,7 +81,7 @@ const switches = core(['configmaps'], [...follow, 'create', 'patch'])
 const leaseRule: Rule = {
   apiGroups: ['coordination.k8s.io'],
   resources: ['leases'],
-  verbs: ['get', 'create', 'update'],
+  verbs: ['get', 'list', 'watch', 'create', 'update'],
 }
 
 const definitions: Rule = {

@@ -10,7 +10,8 @@ export const run: Command = {
   summary: 'Run the systems against a cluster: kubeconfig, or in-cluster credentials',
   usage: '[flags]',
   help: `
-The CRDs must be installed: sojourn install | kubectl apply --server-side -f -
+The CRDs must be installed: sojourn install --crds-only | kubectl apply --server-side -f -
+With --dry-run under an account of yours it writes nothing to the cluster, not even statuses: it logs what it would write.
 While the cluster does not answer, it retries and /readyz answers 503. When the cluster refuses the credentials, it exits.
 
 Examples:
@@ -33,10 +34,10 @@ Examples:
     const { server, url, proxy, tls, check } = running
     const facts = Object.entries({ server, url, proxy, tls, check }).filter(([, value]) => value !== undefined)
     io.out(`sojourn running ${facts.map(([name, value]) => `${name}=${value}`).join(' ')}\n`)
-    const isReplaced = await Promise.race([stopped(signal).then(() => false), running.replaced.then(() => true)])
+    const replacedBy = await Promise.race([stopped(signal).then(() => undefined), running.replaced])
     await running.stop()
-    if (!isReplaced) return 0
-    io.err('sojourn run: lost the Lease: another replica leads now\n')
+    if (replacedBy === undefined) return 0
+    io.err(`sojourn run: another replica has taken over: ${replacedBy}\n`)
     return 1
   },
 }

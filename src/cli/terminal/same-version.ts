@@ -8,7 +8,7 @@ import { ownVersion } from '../../app/config/version.ts'
 export async function checkVersions({ client, config }: Connection, { err }: Pick<Io, 'err'>): Promise<void> {
   if (!(await client.discovery.typeOf(departure)))
     throw new ConfigError(
-      `${config.server} does not serve Sojourn's kinds: run "sojourn install | kubectl apply --server-side -f -", with this version of sojourn`,
+      `${config.server} does not serve Sojourn's kinds: run "sojourn install --crds-only | kubectl apply --server-side -f -", with this version of sojourn`,
     )
   const { readServerVersion } = await import('../../app/embedded/endpoints.ts')
   const server = await readServerVersion(client)

@@ -15,6 +15,8 @@ export interface ControllerPorts {
   readonly random?: Random
   /** The process's one schedule. Defaults to one of the controller's own. */
   readonly alarms?: Alarms
+  /** Whether this process may act now; while it may not, keys wait. Defaults to always. */
+  readonly mayAct?: () => boolean
 }
 
 export interface ControllerOptions {

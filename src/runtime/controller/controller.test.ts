@@ -84,6 +84,28 @@ describe('Controller', () => {
     expect(controller.wakesAt(key('a'))).toBeUndefined()
   })
 
+  it('reconciles nothing while its process may not act, and everything once it may', async () => {
+    const seen: string[] = []
+    let mayAct = false
+    const clock = new VirtualClock(1_000_000)
+    const log = createLogger({ clock, write: () => {} })
+    const controller = new Controller({
+      name: 'test',
+      ports: { clock, log, metrics: new Metrics(), mayAct: () => mayAct },
+      reconcile: ({ name }) => {
+        seen.push(name)
+        return Promise.resolve(settled)
+      },
+    })
+    void controller.start(new AbortController().signal)
+    controller.enqueue(key('a'))
+    await clock.runFor(60_000)
+    expect(seen).toEqual([])
+    mayAct = true
+    await clock.runFor(2000)
+    expect(seen).toEqual(['a'])
+  })
+
   it('does not spin when asked to look again at a time that has passed', async () => {
     let calls = 0
     const { clock, controller } = started({

@@ -26,6 +26,7 @@ type Source = Follower & Pick<Informer, 'type' | 'cluster'>
 export class Controller {
   readonly name: string
   readonly #reconcile: ControllerOptions['reconcile']
+  readonly #mayAct: () => boolean
   readonly #clock: Clock
   readonly #log: Logger
   readonly #metrics: ReturnType<typeof controllerMetrics>
@@ -54,9 +55,10 @@ export class Controller {
 
   constructor(options: ControllerOptions) {
     const { name, reconcile, ports, freshnessMs = 10_000 } = options
-    const { clock, log, metrics, random = systemRandom, alarms = new Alarms(clock) } = ports
+    const { clock, log, metrics, random = systemRandom, alarms = new Alarms(clock), mayAct = () => true } = ports
     this.name = name
     this.#reconcile = reconcile
+    this.#mayAct = mayAct
     this.#clock = clock
     this.#log = log.with({ controller: name })
     this.#concurrency = options.concurrency ?? 4
@@ -187,6 +189,10 @@ export class Controller {
   }
 
   async #process(handle: number): Promise<void> {
+    if (!this.#mayAct()) {
+      this.#alarms.set(handle, this.#clock.now() + mayNotActMs)
+      return this.#finish(handle)
+    }
     if (!this.#expectations.has(handle))
       return this.#reconcileWithTimeout(handle, keyFromString(this.#alarms.keyOf(handle)))
     this.#parked.add(handle)
@@ -274,6 +280,8 @@ export class Controller {
 
 const sliceMs = 5
 const minWaitMs = 10
+/** How long a key waits while this process may not act. */
+const mayNotActMs = 1000
 
 /** One running reconcile, and the way to end it early. */
 class InFlight {

@@ -1,6 +1,7 @@
 import { leases } from '../../kube/core-types.ts'
 import { sleep, tracked } from '../time/clock.ts'
 import { jittered, systemRandom } from '../time/random.ts'
+import { FollowedLeases } from './followed-leases.ts'
 import { Lease, type LeaseObject, type LeasePorts, type LeaseTimes } from './lease.ts'
 
 export interface LeaseMembershipOptions extends LeaseTimes {
@@ -15,19 +16,24 @@ export interface LeaseMembershipOptions extends LeaseTimes {
 
 /**
  * The replicas of one group, and which of them leads. Each member holds a Lease of its own, a seat: their number is
- * fixed, so that no Lease has to be cleaned up. One more Lease elects the leader among the seated members.
+ * fixed, so that no Lease has to be cleaned up. One more Lease elects the leader among the seated members; the leader's seat renews it.
  */
 export class LeaseMembership {
   readonly #options: LeaseMembershipOptions
   readonly #ports: LeasePorts
   readonly #leader: Lease
   readonly #seats: readonly Lease[]
+  readonly #followed: FollowedLeases
   /** The seat this member holds or tries to hold. */
   #seat: Lease | undefined
 
   constructor(options: LeaseMembershipOptions, ports: LeasePorts) {
     this.#options = options
     this.#ports = ports
+    const { namespace, group } = options
+    this.#followed = new FollowedLeases(ports, { namespace, labelSelector: `${groupLabel}=${group}` }, (name) =>
+      this.#find(name),
+    )
     this.#leader = this.#lease(leaderPart)
     this.#seats = Array.from({ length: options.seats ?? 64 }, (_, seat) => this.#lease(seatPart(seat)))
   }
@@ -47,6 +53,7 @@ export class LeaseMembership {
   async start(signal: AbortSignal): Promise<void> {
     const { clock, log, random = systemRandom } = this.#ports
     const { retryMs = 2000, group } = this.#options
+    await this.#followed.start(signal)
     while (!signal.aborted) {
       try {
         await this.#round(signal)
@@ -76,10 +83,15 @@ export class LeaseMembership {
     this.#seats.forEach((lease, seat) => lease.observe(seen.get(this.#nameOf(seatPart(seat)))))
   }
 
+  #find(name: string): Lease | undefined {
+    if (name === this.#nameOf(leaderPart)) return this.#leader
+    return this.#seats.find((_, seat) => name === this.#nameOf(seatPart(seat)))
+  }
+
   async #round(signal: AbortSignal): Promise<void> {
-    await this.look(signal)
+    if (!this.#followed.isCurrent) await this.look(signal)
     await this.#takeSeat(signal)
-    if (this.#seat?.held) await this.#leader.contend(signal)
+    if (this.#seat?.held) await this.#leader.contend(signal, this.#seat)
   }
 
   /** Renews this member's seat, or takes the first free one. */
@@ -99,7 +111,10 @@ export class LeaseMembership {
 
   #lease(part: string): Lease {
     const { seats: _, group, ...options } = this.#options
-    return new Lease({ ...options, name: this.#nameOf(part), labels: { [groupLabel]: group } }, this.#ports)
+    const labels = { [groupLabel]: group }
+    const find = (name: string) => this.#find(name)
+    const isFollowed = () => this.#followed.isCurrent
+    return new Lease({ ...options, name: this.#nameOf(part), labels, find, isFollowed }, this.#ports)
   }
 }
 

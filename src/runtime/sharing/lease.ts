@@ -3,6 +3,7 @@ import type { Client } from '../../client/client.ts'
 import type { StoredObject } from '../../kube/object.ts'
 import { ignoring, isStatusError } from '../../kube/status-error.ts'
 import { formatMicroTime } from '../../kube/time.ts'
+import { isAtLeast } from '../cache/resource-version.ts'
 import { Attempt } from '../time/attempt.ts'
 import { sleep, tracked, type Clock } from '../time/clock.ts'
 import type { Logger } from '../observability/log.ts'
@@ -31,7 +32,16 @@ export interface LeaseOptions extends LeaseTimes {
   readonly identity: string
   /** Labels a new Lease gets. */
   readonly labels?: Readonly<Record<string, string>>
+  /** What its holder says about itself. */
+  readonly annotations?: Readonly<Record<string, string>>
+  /** Finds the Lease that renews another one, by name. Defaults to none: each is renewed by itself. */
+  readonly find?: (name: string) => Lease | undefined
+  /** Whether `observe` is told of every change now, so that nothing needs to be read. Defaults to never. */
+  readonly isFollowed?: () => boolean
 }
+
+/** On a Lease that is not renewed itself: the Lease of the same holder whose renewals stand for it. */
+const renewedWith = 'sojourn.dev/renewed-with'
 
 /** A Lease as the API stores it. */
 export interface LeaseObject extends StoredObject {
@@ -47,9 +57,10 @@ export interface LeaseObject extends StoredObject {
 /**
  * One `coordination.k8s.io` Lease that at most one member holds. No member's wall clock counts: its holder acts only for
  * the renew deadline after it began its last renewal, the others wait for its whole duration after they saw it change.
+ * One renewal can stand for several Leases of a holder: the others name that Lease, their anchor, and are written only when they change hands.
  */
 export class Lease {
-  readonly #options: Required<Omit<LeaseOptions, 'labels'>> & Pick<LeaseOptions, 'labels'>
+  readonly #options: LeaseOptions & Required<LeaseTimes>
   readonly #ports: LeasePorts
   /** The Lease as last seen. */
   #seen: LeaseObject | undefined
@@ -57,8 +68,14 @@ export class Lease {
   #changedAt = 0
   /** When our last successful renewal began, on the monotonic clock; undefined while it is not ours. */
   #renewedAt: number | undefined
+  /** Counts how often this member began to hold it: what was written during an earlier term has to be written again. */
+  #term = 0
+  /** The Lease whose renewals stand for ours, in the term in which it was claimed. */
+  #anchor: { readonly lease: Lease; readonly term: number } | undefined
+  readonly #anchors = new Set<Lease>()
   #told = false
   readonly #handlers = new Set<(held: boolean) => void>()
+  readonly #holderHandlers = new Set<(holder: string) => void>()
   #stopTimer = () => {}
 
   constructor(options: LeaseOptions, ports: LeasePorts) {
@@ -71,15 +88,33 @@ export class Lease {
   /** Ours, and renewed recently enough by our own clock to act on it. Ask before each act. */
   get held(): boolean {
     if (this.#renewedAt === undefined) return false
+    if (this.#anchor) return this.#anchor.term === this.#anchor.lease.#term && this.#anchor.lease.held
     return this.#ports.clock.monotonic() - this.#renewedAt < this.#options.renewDeadlineMs
   }
 
   /** Who holds it as far as we have seen; '' when it is free or has expired. */
   get holder(): string {
     const { holderIdentity, leaseDurationSeconds = 0 } = this.#seen?.spec ?? {}
-    if (!holderIdentity) return ''
+    if (!holderIdentity || holderIdentity === this.#options.identity) return holderIdentity ?? ''
+    const anchor = this.#seenAnchor
+    if (anchor) return anchor.holder === holderIdentity ? holderIdentity : ''
     const isExpired = this.#ports.clock.monotonic() - this.#changedAt >= leaseDurationSeconds * 1000
-    return isExpired && holderIdentity !== this.#options.identity ? '' : holderIdentity
+    return isExpired ? '' : holderIdentity
+  }
+
+  /** Whether another Lease's renewals stand for this one. */
+  get isAnchored(): boolean {
+    return this.#anchor !== undefined
+  }
+
+  /** What its last holder said about itself. */
+  get annotations(): Readonly<Record<string, string>> {
+    return this.#seen?.metadata.annotations ?? {}
+  }
+
+  get #seenAnchor(): Lease | undefined {
+    const name = this.annotations[renewedWith]
+    return name === undefined ? undefined : this.#options.find?.(name)
   }
 
   /** How often it has changed hands: goes into writes as a soft fence. */
@@ -91,6 +126,11 @@ export class Lease {
   onChange(handler: (held: boolean) => void): () => void {
     this.#handlers.add(handler)
     return () => void this.#handlers.delete(handler)
+  }
+
+  /** Tells when another member is seen to hold it. */
+  onHolder(handler: (holder: string) => void): void {
+    this.#holderHandlers.add(handler)
   }
 
   /** Tries to hold the lease until the signal aborts, then gives it back. */
@@ -110,31 +150,51 @@ export class Lease {
 
   /** Notes what the Lease looks like now. */
   observe(object: LeaseObject | undefined): void {
-    if (object?.metadata.resourceVersion === this.#seen?.metadata.resourceVersion) return
+    const { uid, resourceVersion = '' } = this.#seen?.metadata ?? {}
+    if (object ? object.metadata.uid === uid && isAtLeast(resourceVersion, object.metadata.resourceVersion) : !uid)
+      return
     this.#seen = object
     this.#changedAt = this.#ports.clock.monotonic()
-    if (object?.spec?.holderIdentity !== this.#options.identity) this.#renewedAt = undefined
+    const holder = object?.spec?.holderIdentity ?? ''
+    if (holder !== this.#options.identity) this.#renewedAt = undefined
     this.#tell()
+    if (holder !== this.#options.identity) for (const handler of this.#holderHandlers) handler(holder)
   }
 
-  /** One try to get or keep the lease; whether it is ours now. */
-  async contend(signal: AbortSignal): Promise<boolean> {
-    if (this.#seen === undefined || this.#renewedAt === undefined) this.observe(await this.#read(signal))
-    const holder = this.holder
-    if (holder !== '' && holder !== this.#options.identity) return false
+  /** One try to get or keep the lease, by the renewals of another Lease of ours where one is given; whether it is ours now. */
+  async contend(signal: AbortSignal, anchor?: Lease): Promise<boolean> {
+    if (anchor && this.#anchor?.lease === anchor && this.held) return true
+    if (this.#seen === undefined || (this.#renewedAt === undefined && !this.#options.isFollowed?.()))
+      this.observe(await this.#read(signal))
+    if (!this.#isFree) return false
+    // A Lease does not change while another one renews it: only that one, read now, shows that its holder is gone.
+    const seenAnchor = this.#seenAnchor
+    if (seenAnchor && this.#seen?.spec?.holderIdentity !== this.#options.identity)
+      seenAnchor.observe(await seenAnchor.#read(signal))
+    if (!this.#isFree) return false
     const startedAt = this.#ports.clock.monotonic()
-    const written = await this.#write(signal, this.#options.identity)
+    const term = anchor ? anchor.#term : 0
+    const written = await this.#write(signal, this.#options.identity, anchor)
     this.observe(written)
     if (!written) return false
+    if (!this.held) this.#term++
     this.#renewedAt = startedAt
+    this.#anchor = anchor && { lease: anchor, term }
+    if (anchor && !this.#anchors.has(anchor)) anchor.onChange(() => this.#tell())
+    if (anchor) this.#anchors.add(anchor)
     this.#tell()
     return true
+  }
+
+  get #isFree(): boolean {
+    return this.holder === '' || this.holder === this.#options.identity
   }
 
   /** Gives the lease back, so that the next one need not wait. */
   async release(signal: AbortSignal = new AbortController().signal): Promise<void> {
     const wasOurs = this.#renewedAt !== undefined
     this.#renewedAt = undefined
+    this.#anchor = undefined
     this.#tell()
     if (wasOurs) this.observe(await this.#write(signal, ''))
   }
@@ -147,9 +207,9 @@ export class Lease {
   }
 
   /** The Lease as written, or undefined when someone else was faster. */
-  async #write(signal: AbortSignal, holderIdentity: string): Promise<LeaseObject | undefined> {
+  async #write(signal: AbortSignal, holderIdentity: string, anchor?: Lease): Promise<LeaseObject | undefined> {
     const { client } = this.#ports
-    const object = this.#claim(holderIdentity)
+    const object = this.#claim(holderIdentity, anchor)
     try {
       return await this.#request(signal, (inTime) =>
         this.#seen
@@ -162,8 +222,9 @@ export class Lease {
     }
   }
 
-  #claim(holderIdentity: string): LeaseObject {
-    const { namespace, name, durationMs, labels } = this.#options
+  #claim(holderIdentity: string, anchor: Lease | undefined): LeaseObject {
+    const { namespace, name, durationMs, labels, annotations } = this.#options
+    const { [renewedWith]: _, ...noted } = { ...this.annotations, ...annotations }
     const now = formatMicroTime(this.#ports.clock.now())
     const former = this.#seen?.spec
     const isSame = former?.holderIdentity === holderIdentity
@@ -173,6 +234,7 @@ export class Lease {
       kind: 'Lease',
       metadata: {
         ...(this.#seen?.metadata ?? { namespace, name, ...(labels ? { labels } : {}) }),
+        annotations: { ...noted, ...(anchor ? { [renewedWith]: anchor.#options.name } : {}) },
       } as LeaseObject['metadata'],
       spec: {
         holderIdentity,
@@ -199,9 +261,9 @@ export class Lease {
   #tell(): void {
     this.#stopTimer()
     const { held } = this
-    if (held && this.#renewedAt !== undefined) {
+    if (held && this.#renewedAt !== undefined && !this.#anchor) {
       const leftMs = this.#renewedAt + this.#options.renewDeadlineMs - this.#ports.clock.monotonic()
-      this.#stopTimer = this.#ports.clock.after(leftMs, () => this.#tell())
+      this.#stopTimer = this.#ports.clock.after(Math.max(1, Math.ceil(leftMs)), () => this.#tell())
     }
     if (held === this.#told) return
     this.#told = held

@@ -60,7 +60,7 @@ export const certificateRules: readonly PolicyRule[] = [{ apiGroups: [''], resou
 /** What replicas need in our own namespace to find and to trust each other. */
 export const fleetRules: readonly PolicyRule[] = [
   { apiGroups: [''], resources: ['secrets'], verbs: ['get', 'create'] },
-  { apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: ['get', 'list', 'create', 'update'] },
+  { apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: ['get', ...follow, 'create', 'update'] },
   { apiGroups: [''], resources: ['configmaps'], verbs: [...follow, 'create'] },
   { apiGroups: [''], resources: ['configmaps'], resourceNames: domainShards, verbs: ['update'] },
 ]

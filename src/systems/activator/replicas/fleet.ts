@@ -84,7 +84,7 @@ export async function openFleet(
   }
 }
 
-/** In the proportions that Kubernetes' own controllers keep: its holder stops in good time, after some tries. */
+/** As long as those of Kubernetes' own controllers; tried twice before the holder stops, because each try is a request. */
 function timesOf(durationMs: number): Required<LeaseTimes> {
-  return { durationMs, renewDeadlineMs: (durationMs * 2) / 3, retryMs: (durationMs * 2) / 15 }
+  return { durationMs, renewDeadlineMs: (durationMs * 2) / 3, retryMs: durationMs / 3 }
 }
