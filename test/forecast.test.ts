@@ -8,6 +8,7 @@ import { cleanupPolicy } from '../src/apis/cleanup-policy.ts'
 import { departure, type Departure } from '../src/apis/departure.ts'
 import type { KubeObject } from '../src/kube/object.ts'
 import { cleanerController } from '../src/systems/cleaner/controller.ts'
+import { cleanerOf, configMap, releaseHolder } from './cleaners.ts'
 import { startWorld, type World } from './world.ts'
 
 let world: World
@@ -108,5 +109,50 @@ describe('forecast', () => {
     expect(until).toBeLessThan(wanted)
     const { wanted: all, until: end } = await forecast(world.client, { config, now, forMs: 5000 })
     expect(end).toBe(all)
+  })
+})
+
+describe('forecast of Services and releases', () => {
+  it('reaches its end while a Service asks to be taken over', async () => {
+    await populate(2)
+    await world.create({
+      apiVersion: 'apps/v1',
+      kind: 'Deployment',
+      metadata: { name: 'web', namespace: 'team' },
+      spec: {
+        replicas: 1,
+        selector: { matchLabels: { app: 'web' } },
+        template: { metadata: { labels: { app: 'web' } }, spec: { containers: [{ name: 'c', image: 'i' }] } },
+      },
+    })
+    await world.create({
+      apiVersion: 'v1',
+      kind: 'Service',
+      metadata: {
+        name: 'web',
+        namespace: 'team',
+        annotations: { 'sojourn.dev/target': 'Deployment/web', 'sojourn.dev/takeover': 'true' },
+      },
+      spec: { selector: { app: 'web' }, ports: [{ port: 80, targetPort: 8080 }] },
+    })
+    const said = await forecast(world.client, { config, now: world.clock.now(), forMs: 30 * day })
+    expect(said.events.map(({ what, object }) => `${what} ${object.kind}`)).toEqual(
+      expect.arrayContaining(['leaves ConfigMap', 'sleeps Deployment']),
+    )
+    expect(said.until).toBe(world.clock.now() + 30 * day)
+  })
+
+  it('uninstalls a Helm release after its pre-delete Job, which succeeds', async () => {
+    const template = { spec: { restartPolicy: 'Never', containers: [{ name: 'c', image: 'i' }] } }
+    const annotations = { 'helm.sh/hook': 'pre-delete', 'helm.sh/hook-delete-policy': 'hook-failed' }
+    const job = { apiVersion: 'batch/v1', kind: 'Job', metadata: { name: 'bye', annotations }, spec: { template } }
+    await world.create(configMap('x'))
+    const part = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'x' } }
+    await world.create(releaseHolder({ objects: [part], hooks: [{ events: ['pre-delete'], object: job }] }))
+    await world.create(cleanerOf({ ttl: '1h', helm: { release: 'app', delete: true } }))
+    const said = await forecast(world.client, { config, now: world.clock.now(), forMs: 3 * day })
+    const leaving = said.events.filter(({ what }) => what === 'leaves').map(({ object }) => object.kind)
+    expect(leaving.toSorted()).toEqual(['Cleaner', 'ConfigMap', 'Secret'])
+    expect(said.assumed).toContain('Jobs succeed within a minute')
   })
 })

@@ -11,7 +11,17 @@ function event(given: Partial<ForecastEvent> = {}): ForecastEvent {
 }
 
 function calendar(...events: readonly ForecastEvent[]): string {
-  const forecast: Forecast = { from: at, until: at, wanted: at, objects: 1, events, assumed: [], halts: [], unread: [] }
+  const forecast: Forecast = {
+    from: at,
+    until: at,
+    wanted: at,
+    objects: 1,
+    events,
+    assumed: [],
+    halts: [],
+    lacking: [],
+    unread: [],
+  }
   return forecastCalendar(forecast)
 }
 

@@ -22,6 +22,7 @@ export function assumptionSentences(given: readonly Assumption[]): readonly stri
   const all = withDefaults(given)
   return [
     `no ${given.length > 0 ? 'other ' : ''}requests, approvals, opt-outs or edits`,
+    'Jobs succeed within a minute',
     ...all.filter((each) => isEffective(each, all)).map(assumptionSentence),
   ]
 }

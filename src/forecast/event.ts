@@ -66,6 +66,8 @@ export interface Forecast {
   readonly assumed: readonly string[]
   /** Why nothing is deleted for the whole time: deletions are paused, or the circuit breaker is open. */
   readonly halts: readonly string[]
+  /** The rights that the running systems lack for these events, a sentence each. */
+  readonly lacking: readonly string[]
   /** Kinds, clusters and cloud locations that could not be read and are missing from the forecast. */
   readonly unread: readonly string[]
 }

@@ -33,7 +33,7 @@ describe.skipIf(missing)('who leads on a real cluster', () => {
   const sample = {
     apiVersion: cleaner.apiVersion,
     kind: cleaner.kind,
-    metadata: { name: 'preview', namespace: 'default' },
+    metadata: { name: 'preview', namespace: 'sojourn-system' },
     spec: { ttl: '50h', targets: [] },
   }
   const versions = 'jsonpath={range .items[*]}{.kind}/{.metadata.name}@{.metadata.resourceVersion} {end}'
@@ -60,12 +60,12 @@ describe.skipIf(missing)('who leads on a real cluster', () => {
     await pod.kill()
     const later = { ...sample, metadata: { ...sample.metadata, name: 'later' } }
     await run('kubectl', ['apply', '-f', '-'], { ...cluster, input: later })
-    const before = await kubectl('get', 'leases,secrets,cleaners,events', '-A', '-o', versions)
+    const before = await kubectl('get', 'leases,secrets,cleaners,events', '-n', 'sojourn-system', '-o', versions)
     await expect.poll(() => laptop.output, { timeout: 60_000 }).toMatch(/not written.*cleaners\/later\/status/)
     // Longer than a Lease lasts that is not renewed.
     await new Promise((resolve) => setTimeout(resolve, 20_000))
     expect(await holder('cleaner')).toBe(leader)
-    expect(await kubectl('get', 'leases,secrets,cleaners,events', '-A', '-o', versions)).toBe(before)
+    expect(await kubectl('get', 'leases,secrets,cleaners,events', '-n', 'sojourn-system', '-o', versions)).toBe(before)
   })
 
   it('one process with all roles leads no role that a pod leads, and a process with other settings is refused', async () => {

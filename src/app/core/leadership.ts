@@ -1,5 +1,6 @@
 import { hostname } from 'node:os'
 import { sojournNamespace } from '../../apis/group.ts'
+import type { StoredObject } from '../../kube/object.ts'
 import { FollowedLeases } from '../../runtime/sharing/followed-leases.ts'
 import { Lease, type LeasePorts } from '../../runtime/sharing/lease.ts'
 import { sleep } from '../../runtime/time/clock.ts'
@@ -145,6 +146,11 @@ const installed = `system:serviceaccount:${sojournNamespace}:`
 /** Whether two users belong together: then other settings are an upgrade under way. */
 function isSameInstallation(one: string, other: string): boolean {
   return one === other || (one.startsWith(installed) && other.startsWith(installed))
+}
+
+/** The user that runs a role, by its Lease; undefined while none does. */
+export function userOfLeader(role: string, found: readonly StoredObject[]): string | undefined {
+  return found.find(({ metadata }) => metadata.name === `sojourn-${role}`)?.metadata.annotations?.[userNote]
 }
 
 /** Whether this user is an account of the installation. */

@@ -16,9 +16,12 @@ import { startCopy, type ClusterCopy } from '../../forecast/copy.ts'
 import { assumptionSentences, delayOf, withDefaults } from '../../forecast/default-assumptions.ts'
 import type { Forecast, ForecastEvent } from '../../forecast/event.ts'
 import type { ExternalPorts } from '../../forecast/external-ports.ts'
+import { finishJobs } from '../../forecast/finished-jobs.ts'
 import { RecordedForge } from '../../forecast/recorded-forge.ts'
 import { recordedPorts } from '../../forecast/recorded-ports.ts'
 import { countObjects, readSnapshot, type ClusterSnapshot } from '../../forecast/cluster-snapshot.ts'
+
+import { missingRights } from './missing-rights.ts'
 
 export interface ForecastOptions {
   readonly config: Config
@@ -35,7 +38,8 @@ export interface ForecastOptions {
 /** Runs the real controllers on a copy of the cluster, on a virtual clock that jumps from event to event. The source is only read. */
 export async function forecast(source: Client, options: ForecastOptions): Promise<Forecast> {
   const snapshot = await readSnapshot(source, (done, of) => options.onProgress?.('reading', done / of))
-  return forecastSnapshot(snapshot, options)
+  const found = await forecastSnapshot(snapshot, options)
+  return { ...found, lacking: await missingRights(source, found.events) }
 }
 
 /** As `forecast`, for a cluster that has been read already. Throws ConfigError when an assumption cannot be carried out. */
@@ -58,16 +62,18 @@ export async function forecastSnapshot(snapshot: ClusterSnapshot, options: Forec
   const instance = instanceOn(copy, { clock, config: options.config, external })
   void copy.bonds.follow(instance.informers, copy.client)
   const stopWatching = copy.store.subscribe((changes) => {
-    for (const change of changes) events.push(...eventsIn(change, clock.now()))
+    for (const change of changes) {
+      events.push(...eventsIn(change, clock.now()))
+      finishJobs(change, copy, clock)
+    }
   })
   const problems: Error[] = []
   scheduleAssumptions(assumptions, { copy, clock, record, onProblem: (problem) => void problems.push(problem) })
   await advance({ instance, clock, copy, problems }, options)
   const until = clock.now()
   stopWatching()
-  const stopped = instance.lifecycle.stop()
-  await clock.settle()
-  await stopped
+  const foretold = events.toSorted((left, right) => left.at - right.at)
+  await stop(instance, clock)
   signal?.throwIfAborted()
   if (problems[0]) throw problems[0]
   return {
@@ -75,9 +81,10 @@ export async function forecastSnapshot(snapshot: ClusterSnapshot, options: Forec
     until,
     wanted: now + forMs,
     objects: countObjects(snapshot),
-    events: events.toSorted((left, right) => left.at - right.at),
+    events: foretold,
     assumed: assumptionSentences(assumptions),
     halts,
+    lacking: [],
     unread,
   }
 }
@@ -145,6 +152,15 @@ async function advance({ instance, clock, copy, problems }: Running, options: Fo
   }
 }
 
+/** Stops the systems. Some wait a little for callers when they stop: that time has to pass, too. */
+async function stop({ lifecycle }: Instance, clock: VirtualClock): Promise<void> {
+  let isStopped = false
+  const stopped = lifecycle.stop().finally(() => (isStopped = true))
+  while (!isStopped) await clock.run(clock.now() + stopStepMs, () => isStopped)
+  await stopped
+}
+
+const stopStepMs = 1000
 const progressSteps = 60
 const keptRevisions = 100
 

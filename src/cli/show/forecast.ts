@@ -95,7 +95,7 @@ function isWanted({ object }: ForecastEvent, { flags }: Call): boolean {
   return flags.namespace === undefined || object.namespace === textFlag(flags, 'namespace')
 }
 
-function timeline({ events, until, objects, assumed, halts, unread }: Forecast, io: Io): string {
+function timeline({ events, until, objects, assumed, halts, lacking, unread }: Forecast, io: Io): string {
   const rows = events.map((event) => [
     formatTime(event.at),
     event.what,
@@ -115,6 +115,7 @@ function timeline({ events, until, objects, assumed, halts, unread }: Forecast, 
     events.length === 0 ? 'Nothing will happen in this time.' : text,
     '',
     `${objects} objects, until ${formatTime(until)}. Assumptions: ${assumed.join('; ')}.`,
+    ...lacking.map((what) => `Will not happen without more rights: ${what}`),
     ...unread.map((what) => `Not included, because it cannot be read: ${what}`),
   ].join('\n')
 }

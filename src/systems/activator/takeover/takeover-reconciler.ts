@@ -156,8 +156,9 @@ export class TakeoverReconciler {
 
   /** Whether callers that are meant to come through the proxy may reach the pods unseen. */
   isBypassed({ id, namespace, name, settings }: OnDemandService): boolean {
-    if (!settings.takeover.enabled) return false
-    const { services, usage, now } = this.#parts
+    const { services, usage, now, isIdle } = this.#parts
+    // A dry run and a forecast take nothing over: they assume that it was done.
+    if (!settings.takeover.enabled || isIdle) return false
     const object = services.get(namespace, name)
     const since = this.#inFrontSince.get(id)
     if (!object || !isInFront({ selector: selectorOf(object), ...slicesOf(this.#lookup, object) })) {
