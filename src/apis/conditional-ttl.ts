@@ -60,6 +60,7 @@ const spec = object({
       description: 'CEL expressions over the targets and `time`; all must be true before anything is deleted.',
     }),
   ),
+  suspend: optional(boolean({ description: 'Whether the ConditionalTTL is paused. Default: false.' })),
   cloudEventSink: optional(string({ description: 'URL that receives a CloudEvent once everything is deleted.' })),
 })
 

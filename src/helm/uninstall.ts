@@ -1,6 +1,6 @@
 import type { Client } from '../client/client.ts'
 import { sentenceOf } from '../departures/door/because.ts'
-import type { Door } from '../departures/door/door.ts'
+import type { DepartRequest, Door } from '../departures/door/door.ts'
 import type { By } from '../departures/records/record.ts'
 import { kubeSubject } from '../departures/subjects/subject.ts'
 import { describeRef, refOf, type KubeObject, type ResourceType, type StoredObject, placeOf } from '../kube/object.ts'
@@ -17,6 +17,7 @@ import {
   type ReleaseActors,
 } from './release-rights.ts'
 import { Hooks } from './hooks.ts'
+import { restorableRecord } from './restorable-record.ts'
 import { planUninstall } from './uninstall-plan.ts'
 
 export interface UninstallRequest extends ReleaseActors {
@@ -24,6 +25,8 @@ export interface UninstallRequest extends ReleaseActors {
   readonly clock: Clock
   /** The system that asks for it, and its object. */
   readonly by: By
+  /** The uid of the object whose restore brings the release back. */
+  readonly follows?: string | undefined
   /** Of the record that was decided about; any other is kept. Unset in decisions of older versions. */
   readonly digest?: string | undefined
 }
@@ -73,7 +76,7 @@ export async function uninstall(request: UninstallRequest): Promise<UninstallRes
     await setStatus(client, { holder: newest, record, status: 'uninstalled' })
   }
   await work.hooks.deleteSucceeded([...before, ...after])
-  for (const holder of holders) await work.deleteRecord(holder)
+  for (const holder of holders) await work.deleteRecord(holder, { isNewest: holder === newest })
   return work.waiting ?? { result: 'uninstalled', warnings: work.warnings }
 }
 
@@ -104,7 +107,7 @@ class Uninstall {
       {
         warn: (message) => void this.warnings.push(message),
         wait: (message, until) => this.#wait(message, until),
-        depart: (type, object) => this.#depart(type, object, 'helm-hook'),
+        depart: (type, object) => this.#depart(type, object, { because: 'helm-hook' }),
         owns: (object) => belongsToRelease(object, request),
       },
     )
@@ -123,20 +126,26 @@ class Uninstall {
       this.warnings.push(`${describeRef(refOf(found.object))} was kept: it belongs to another release`)
       return
     }
-    await this.#depart(found.type, found.object, 'helm-release')
+    await this.#depart(found.type, found.object, { because: 'helm-release' })
   }
 
   /** Deletes a record, once everything else is deleted. */
-  async deleteRecord(holder: StoredObject): Promise<void> {
-    if (!this.#waiting) await this.#depart(typeOfHolder(holder), holder, 'helm-record')
+  async deleteRecord(holder: StoredObject, which: { readonly isNewest: boolean }): Promise<void> {
+    if (this.#waiting) return
+    const recordAs = await restorableRecord(holder, which)
+    await this.#depart(typeOfHolder(holder), holder, { because: 'helm-record', ...(recordAs ? { recordAs } : {}) })
   }
 
   #wait(message: string, until?: number): void {
     this.#waiting ??= { result: 'waiting', message, ...(until === undefined ? {} : { until }) }
   }
 
-  async #depart(type: ResourceType, object: StoredObject, because: string): Promise<void> {
-    const { client, door, by, clock } = this.#request
+  async #depart(
+    type: ResourceType,
+    object: StoredObject,
+    why: Pick<DepartRequest, 'because' | 'recordAs'>,
+  ): Promise<void> {
+    const { client, door, by, clock, follows } = this.#request
     const ref = refOf({
       ...object,
       apiVersion: type.group ? `${type.group}/${type.version}` : type.version,
@@ -153,8 +162,9 @@ class Uninstall {
     const answer = await door.depart({
       subject: { ...kubeSubject(client, type, ref), remove: (options) => asActor.remove(options) },
       uid: object.metadata.uid,
-      because,
+      ...why,
       by,
+      follows: why.because === 'helm-hook' ? undefined : follows,
     })
     if (answer.result === 'refused') this.warnings.push(`${describeRef(ref)} was kept: ${sentenceOf(answer)}`)
     if (answer.result === 'held') this.#wait(`${describeRef(ref)}: ${sentenceOf(answer)}`, answer.until)

@@ -15,7 +15,8 @@ export const restore: Command = {
   summary: 'Restore a deleted object, with everything deleted with it',
   usage: 'NAME [flags]',
   help: `
-NAME is that of a departure record: see "sojourn departures". A restore is checked by a dry run first: if it cannot be complete,
+NAME is that of a departure record: see "sojourn departures". The record of a Cleaner brings back its whole decision: the Cleaner, suspended, its targets,
+the objects of its Helm releases and their Helm records. A restore is checked by a dry run first: if it cannot be complete,
 nothing is changed. If the object was restored before and still exists, the command names it and fails.
 
 Examples:
@@ -23,6 +24,7 @@ Examples:
   sojourn restore configmap-settings-91b07c55aa1e --into-context leaf   an object of another cluster`,
   flags: {
     ...readOnly,
+    'dry-run': { type: 'boolean', help: 'Show what would be restored; change nothing' },
     'into-context': {
       type: 'string',
       value: 'NAME',
@@ -42,11 +44,13 @@ Examples:
     const options = {
       now: call.io.now(),
       into: other?.client,
+      dryRun: Boolean(call.flags['dry-run']),
       ...(call.io.isErrTerminal ? { onProgress: bar.show } : {}),
     }
     const { objects, already, notes } = await restoreDeparture(client, { namespace, name }, options)
     bar.end()
-    for (const object of objects) call.io.out(`restored ${describeRef(refOf(object))}\n`)
+    for (const object of objects)
+      call.io.out(`${call.flags['dry-run'] ? 'would restore' : 'restored'} ${describeRef(refOf(object))}\n`)
     for (const object of already)
       call.io.out(`${describeRef(refOf(object))} was restored before (uid ${object.metadata.uid})\n`)
     for (const note of notes) call.io.err(`note: ${note}\n`)

@@ -49,6 +49,8 @@ export interface DepartRequest {
   readonly gracePeriodSeconds?: number
   /** The uid of the object it needed by Bond and is deleted with; a restore of that one brings it back, too. */
   readonly follows?: string | undefined
+  /** The object as its record keeps it, where that is not the object itself. It never holds the values of a Secret. */
+  readonly recordAs?: KubeObject
   /** Names of WorkSchedules that must all be open. */
   readonly schedules?: readonly string[]
   /** The dry run of the system or policy. */
@@ -320,10 +322,21 @@ export class Door {
     request: DepartRequest & { readonly unbudgeted: Unbudgeted | undefined },
     object: KubeObject,
   ): Promise<Departure> {
-    const { subject, because, note, by, propagation = 'Background', follows, unbudgeted } = request
+    const { subject, because, note, recordAs, by, propagation = 'Background', follows, unbudgeted } = request
     const { cluster } = subject
     const now = this.#ports.clock.now()
-    const record = departureRecord({ cluster, object, because, note, by, propagation, follows, unbudgeted, now })
+    const record = departureRecord({
+      cluster,
+      object,
+      because,
+      note,
+      recordAs,
+      by,
+      propagation,
+      follows,
+      unbudgeted,
+      now,
+    })
     return this.#writer.writeBeforeDelete(record, subject.contents?.({ metadataOnly: false }))
   }
 

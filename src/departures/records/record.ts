@@ -29,6 +29,8 @@ export interface RecordFacts {
   readonly object: KubeObject
   readonly because: string
   readonly note?: string | undefined
+  /** What the manifest is made from instead of the object. The caller has left out what must not be kept. */
+  readonly recordAs?: KubeObject | undefined
   readonly by: By
   readonly propagation?: 'Background' | 'Foreground' | 'Orphan'
   /** The uid of the object it needed, which is deleted after it. */
@@ -76,6 +78,7 @@ export function departureRecord({
   object,
   because,
   note,
+  recordAs,
   by,
   propagation,
   follows,
@@ -112,7 +115,7 @@ export function departureRecord({
       by: { system: by.system, ...(by.object ? { object: by.object } : {}) },
       recordedAt: formatTime(now),
       ...(propagation ? { propagation } : {}),
-      manifest: manifestOf(object),
+      manifest: recordAs ? withoutServerFields(recordAs) : manifestOf(object),
     },
   }
 }
@@ -174,6 +177,12 @@ const tooLarge = 'its own manifest is not recorded: it is too large for a record
 
 /** What a restore needs: the object without what the server fills in and without Secret values. */
 export function manifestOf(object: KubeObject): KubeObject {
+  const manifest = withoutServerFields(object)
+  if (!isSecret(object)) return manifest
+  return { ...manifest, ...blanked(object, 'data'), ...blanked(object, 'stringData') }
+}
+
+function withoutServerFields(object: KubeObject): KubeObject {
   const { status: _status, metadata, ...rest } = object
   const {
     managedFields: _fields,
@@ -186,9 +195,7 @@ export function manifestOf(object: KubeObject): KubeObject {
     ...kept
   } = metadata
   const annotations = withoutSecretEcho(object, kept.annotations)
-  const manifest: KubeObject = { ...rest, metadata: { ...kept, ...(annotations ? { annotations } : {}) } }
-  if (!isSecret(object)) return manifest
-  return { ...manifest, ...blanked(object, 'data'), ...blanked(object, 'stringData') }
+  return { ...rest, metadata: { ...kept, ...(annotations ? { annotations } : {}) } }
 }
 
 /** Whether an object is a Secret, of which records keep no values. */

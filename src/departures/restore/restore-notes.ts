@@ -1,7 +1,8 @@
 import type { Departure } from '../../apis/departure.ts'
-import { describeRef, refOf, type OwnerReference } from '../../kube/object.ts'
+import { describeRef, refOf, type KubeObject, type OwnerReference, type StoredObject } from '../../kube/object.ts'
 import type { PageLine } from '../records/pages.ts'
 import { isSecret } from '../records/record.ts'
+import { isEndedCleaner } from './restore-set.ts'
 
 /** What the user still has to do, or should know, after a restore. */
 export function restoreNotes(
@@ -9,17 +10,48 @@ export function restoreNotes(
   back: readonly PageLine[],
   newUids: ReadonlyMap<string, string>,
 ): readonly string[] {
-  return [...rootNote(record), ...contentNotes(back), ...ownerNotes(record, back, newUids), ...deciderNote(record)]
+  return [
+    ...rootNote(record),
+    ...contentNotes(back),
+    ...ownerNotes(record, back, newUids),
+    ...deciderNote(record),
+    ...cleanerNote(record),
+  ]
+}
+
+function cleanerNote({ spec }: Departure): readonly string[] {
+  if (!isEndedCleaner(spec)) return []
+  return [`${describeRef(spec.object)} was restored suspended: set spec.suspend to false once it may delete again`]
+}
+
+/** A Service gets new addresses: clients that kept the old ones, and DNS records of others, must be told. */
+export function addressNotes(record: Departure, made: readonly StoredObject[]): readonly string[] {
+  const { manifest, object } = record.spec as unknown as { manifest?: KubeObject; object: { kind: string } }
+  const { clusterIP: before } = (manifest?.spec ?? {}) as { readonly clusterIP?: string }
+  if (object.kind !== 'Service' || !before || before === 'None') return []
+  return made
+    .filter((each) => each.kind === 'Service' && each.metadata.name === manifest?.metadata.name)
+    .flatMap((each) => {
+      const { clusterIP: now } = each.spec as { readonly clusterIP?: string }
+      return now === before ? [] : [`${describeRef(refOf(each))} has clusterIP ${now} now; it was ${before}`]
+    })
 }
 
 function contentNotes(lines: readonly PageLine[]): readonly string[] {
   return lines.flatMap(({ manifest }) => {
     const ref = describeRef(refOf(manifest))
+    if (isHelmRecord(manifest))
+      return `${ref}: the Helm release was restored without its values and the data of its Secrets: pass the values again to the next helm upgrade`
     if (isSecret(manifest)) return `${ref} was restored without its data, which records do not keep: set it again`
     const { volumeName } = (manifest.spec ?? {}) as { readonly volumeName?: string }
     if (manifest.kind !== 'PersistentVolumeClaim' || !volumeName) return []
     return `${ref} claims PersistentVolume ${volumeName}, as before: if that volume is Released, remove its spec.claimRef; if it is gone, create the claim again without spec.volumeName`
   })
+}
+
+function isHelmRecord(manifest: KubeObject): boolean {
+  const { release } = (manifest.data ?? {}) as { readonly release?: string }
+  return manifest.metadata.labels?.owner === 'helm' && Boolean(release)
 }
 
 /** Owners that were not restored and do not exist any more are dropped from the owner references. */

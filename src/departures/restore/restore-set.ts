@@ -2,7 +2,7 @@ import { isBond } from '../../apis/bond-guard.ts'
 import { departure, type Departure } from '../../apis/departure.ts'
 import { sojournNamespace } from '../../apis/group.ts'
 import type { Client } from '../../client/client.ts'
-import { describeRef, refOf, type KubeObject, type StoredObject } from '../../kube/object.ts'
+import { describeRef, refOf, type KubeObject, type ObjectRef, type StoredObject } from '../../kube/object.ts'
 import { ignoring, isStatusError, StatusError } from '../../kube/status-error.ts'
 import { manifestForCreate } from './manifest-for-create.ts'
 import { readPages, type PageLine } from '../records/pages.ts'
@@ -101,8 +101,28 @@ async function linesOf(
       `nothing was restored: the record is in namespace ${record.metadata.namespace} and may not restore ${describeRef(refOf(stray.manifest))}, which is not`,
     )
   // A writer that crashed may have left a page that was written again later: of two manifests of an object the last counts.
-  const byPlace = new Map(lines.map((line) => [placeOf(line), { ...line, manifest: manifestForCreate(line.manifest) }]))
+  const prepared = ({ uid, manifest: kept }: PageLine) => ({
+    uid,
+    manifest: suspended(record, manifestForCreate(kept)),
+  })
+  const byPlace = new Map(lines.map((line) => [placeOf(line), prepared(line)]))
   return [...byPlace.values()]
+}
+
+/** A Cleaner whose decision was carried out is restored suspended: it would delete the rest again. */
+function suspended({ spec }: Departure, manifest: KubeObject): KubeObject {
+  if (!isEndedCleaner(spec) || !isSameObject(spec.object, manifest)) return manifest
+  return { ...manifest, spec: { ...(manifest.spec as object), suspend: true } }
+}
+
+function isSameObject(ref: ObjectRef, manifest: KubeObject): boolean {
+  return describeRef(ref) === describeRef(refOf(manifest)) && ref.apiVersion === manifest.apiVersion
+}
+
+/** Whether a record is that of a Cleaner which deleted itself: its restore brings its decision's objects back. */
+export function isEndedCleaner({ object, by }: Departure['spec']): boolean {
+  const isOwn = by.object !== undefined && describeRef(by.object) === describeRef(object)
+  return isOwn && by.system === 'cleaner'
 }
 
 /** A user who may write records in a namespace must not gain the right to create objects elsewhere by a restore. */

@@ -10,8 +10,9 @@ import { survivingOwners } from './surviving-owners.ts'
 import { wavesOf, type Before } from './restore-waves.ts'
 import type { PageLine } from '../records/pages.ts'
 import { bondsAround, unpin } from './restore-bonds.ts'
-import { restoreNotes } from './restore-notes.ts'
+import { addressNotes, restoreNotes } from './restore-notes.ts'
 import { isRecreatedFor, rehearse, type Rehearsal } from './restore-rehearsal.ts'
+import { giveToHelm } from './give-to-helm.ts'
 import { isRestoredFrom, marked } from './restored-from.ts'
 import { neededBy, withOwners } from './with-owners.ts'
 
@@ -19,6 +20,8 @@ export interface RestoreOptions {
   readonly now: number
   /** The cluster to restore into, if it is not the one that holds the record. */
   readonly into?: Client | undefined
+  /** Tries everything as a dry run and returns what would be created. Defaults to false. */
+  readonly dryRun?: boolean
   /** Called with the progress so far: `done` is from 0 to 1. */
   readonly onProgress?: ((doing: string, done: number) => void) | undefined
 }
@@ -41,7 +44,7 @@ export interface Restored {
 export async function restore(
   client: Client,
   record: Departure,
-  { now, into, onProgress }: RestoreOptions,
+  { now, into, dryRun = false, onProgress }: RestoreOptions,
 ): Promise<Restored> {
   const target = targetOf(client, record, into)
   const index = await RecordIndex.read(client, record.metadata.namespace ?? '')
@@ -61,6 +64,8 @@ export async function restore(
   if (problems.length > 0) throw new StatusError('Invalid', `nothing was restored: ${listed(problems)}`)
   if (record.status?.phase === 'Restored' && lines.every(({ uid }) => there.has(uid)))
     throw restoredBefore(record, there)
+
+  if (dryRun) return plannedRestore({ record, lines, there, staying })
 
   const bondNotes = await unpin(client, bonds.pinned, lines)
   const newUids = new Map(await survivingOwners(target, lines))
@@ -89,13 +94,36 @@ export async function restore(
       throw interrupted(error, { made: made.size, all: lines.length })
     })
   }
+  const records = [...coming.keys()]
   const adopted = await adoptDependents(target, lines, newUids)
   const later = await recordedSince(client, record)
   // The requested record last: its phase stands for the whole restore.
-  if (later.length === 0) for (const each of [...coming.keys()].toReversed()) await markRestored(client, each, now)
+  if (later.length === 0) for (const each of records.toReversed()) await markRestored(client, each, now)
   const back = lines.filter(({ uid }) => made.has(uid))
-  const notes = [...restoreNotes(record, back, newUids), ...staying, ...bondNotes, ...adopted, ...later]
+  const told = [
+    ...restoreNotes(record, back, newUids),
+    ...records.flatMap((each) => addressNotes(each, [...made.values()])),
+  ]
+  const notes = [...told, ...staying, ...bondNotes, ...adopted, ...later]
   return { objects: [...made.values()], already: broughtBack(there), notes }
+}
+
+/** What a restore would do. Owners are not checked: their new uids are not known before they are created. */
+function plannedRestore({
+  record,
+  lines,
+  there,
+  staying,
+}: {
+  readonly record: Departure
+  readonly lines: readonly PageLine[]
+  readonly there: Rehearsal['there']
+  readonly staying: readonly string[]
+}): Restored {
+  const coming = lines.filter(({ uid }) => !there.has(uid))
+  const uids = new Map(lines.map(({ uid }) => [uid, uid]))
+  const objects = coming.map(({ manifest }) => manifest as StoredObject)
+  return { objects, already: broughtBack(there), notes: [...restoreNotes(record, coming, uids), ...staying] }
 }
 
 /** Splits the records: the requested one is restored completely or not at all; a record that followed it is skipped, with a note, if any object of it is refused. */
@@ -204,7 +232,7 @@ async function recreate(
 ): Promise<StoredObject> {
   const manifest = withOwners(line.manifest, (owner) => newUids.get(owner))
   try {
-    return await client.create<StoredObject>(type, marked(manifest, record, line))
+    return await giveToHelm(client, type, await client.create<StoredObject>(type, marked(manifest, record, line)))
   } catch (error) {
     const { name = '', namespace } = manifest.metadata
     if (!isStatusError(error, 'AlreadyExists')) throw error

@@ -141,6 +141,7 @@ async function deleteTarget(
     subject: { ...subject, read: () => Promise.resolve(object), remove: (options) => asActor.remove(options) },
     uid,
     because: 'target',
+    follows: self.metadata.uid,
     by: { system: 'cleaner', object: refOf(self) },
     isPlanned,
     ...(propagation ? { propagation } : {}),

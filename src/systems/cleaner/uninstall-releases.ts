@@ -77,6 +77,7 @@ function requestFor(ports: CleanerPorts, self: StoredObject) {
     door,
     clock,
     by: { system: 'cleaner', object: refOf(self) } as const,
+    follows: self.metadata.uid,
     namespace,
   }
 }

@@ -4,7 +4,9 @@ import { readConfig } from '../../../src/app/config/config.ts'
 import { createInstance } from '../../../src/app/core/instance.ts'
 import { registerKinds } from '../../../src/admission/register-kinds.ts'
 import { startSystems } from '../../../src/app/core/systems.ts'
+import { departure, type Departure } from '../../../src/apis/departure.ts'
 import { Client } from '../../../src/client/client.ts'
+import { restore } from '../../../src/departures/restore/restore.ts'
 import { type KubeObject, type StoredObject, placeOf } from '../../../src/kube/object.ts'
 import { ignoring } from '../../../src/kube/status-error.ts'
 import type { Transport } from '../../../src/kube/transport.ts'
@@ -121,6 +123,22 @@ export function itUninstallsWhatHelmInstalled(cluster: () => HelmCluster): void 
       expect(await list(namespace, env)).toMatchObject([{ name: 'preview', revision: '1' }])
     },
   )
+
+  it('comes back by one restore of its decision: helm reads the release, and rolls it back', async () => {
+    const { helm } = cluster()
+    await helm(`install preview ${chart} -n returns --create-namespace`)
+    await helm(`upgrade preview ${chart} -n returns --set greeting=salut,extra=true`)
+    await clean('returns', {})
+    const { items } = await client.list<Departure>(departure.type, { namespace: 'returns' })
+    const record = items.find(({ spec }) => spec.object.kind === 'Cleaner')!
+    await restore(client, record, { now: systemClock.now() })
+    expect(await helm('status preview -n returns')).toMatch(/STATUS: deployed[^]*REVISION: 2/)
+    expect(await get('v1', 'ConfigMap', 'preview-extra', 'returns')).toBeDefined()
+    await helm('rollback preview 1 -n returns')
+    expect(await list('returns')).toMatchObject([{ name: 'preview', revision: '3', status: 'deployed' }])
+    expect(await get('v1', 'ConfigMap', 'preview-extra', 'returns')).toBeUndefined()
+    expect(await get('v1', 'ConfigMap', 'preview', 'returns')).toMatchObject({ data: { greeting: 'hello' } })
+  })
 
   it('deletes the history that "helm uninstall --keep-history" kept', async () => {
     const { helm } = cluster()

@@ -130,7 +130,7 @@ function readConditionalTtl(spec: ConditionalTtlSpec, problems: Problems): Model
     conditions: spec.conditions ?? [],
     releases: helm?.delete ? [readRelease('spec.helm', helm, problems)] : [],
     ...sinkOf({ url: cloudEventSink, required: false }, problems),
-    suspend: false,
+    suspend: spec.suspend ?? false,
     dryRun: false,
     schedules: [],
   }
