@@ -1,3 +1,4 @@
+import { knownSecrets } from '../runtime/observability/known-secrets.ts'
 import { BoundedMap } from '../kube/basics/bounded-map.ts'
 import type { Http, HttpResponse } from '../runtime/http/http.ts'
 import { PromotionError } from '../git/promotion-error.ts'
@@ -94,7 +95,7 @@ export class ForgeApi {
         ...headers,
         ...extra,
       },
-      ...(body === undefined ? {} : { body: Buffer.from(JSON.stringify(body)) }),
+      ...(body === undefined ? {} : { body: Buffer.from(JSON.stringify(body, withoutSecrets)) }),
       ca,
       signal,
       timeoutMs: 30_000,
@@ -124,6 +125,13 @@ export function query(path: string, parameters: Readonly<Record<string, string |
 }
 
 const maxPages = 200
+
+/** Texts for people. Names of branches and files stay as they are: a Secret may hold a word that is part of one. */
+const textFields = new Set(['title', 'body', 'description', 'raw'])
+
+function withoutSecrets(field: string, value: unknown): unknown {
+  return typeof value === 'string' && textFields.has(field) ? knownSecrets.removeFrom(value) : value
+}
 
 function parse(body: Buffer): unknown {
   try {

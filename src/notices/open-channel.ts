@@ -2,11 +2,13 @@ import { secrets } from '../kube/core-types.ts'
 import { sojournNamespace } from '../apis/group.ts'
 import type { NotificationChannel } from '../apis/notification-channel.ts'
 import type { Client } from '../client/client.ts'
+import { publicText } from '../kube/redact.ts'
 import { ignoring } from '../kube/status-error.ts'
 import type { Network } from '../runtime/http/http.ts'
+import { knownSecrets } from '../runtime/observability/known-secrets.ts'
 import type { Clock } from '../runtime/time/clock.ts'
 import { eventChannel } from './event-channel.ts'
-import type { Channel } from './notice.ts'
+import type { Channel, Notice } from './notice.ts'
 import { slackChannel } from './slack-channel.ts'
 import { smtpChannel } from './smtp-channel.ts'
 import { webhookChannel } from './webhook-channel.ts'
@@ -33,8 +35,25 @@ export function channelProblem({ spec }: Pick<NotificationChannel, 'spec'>): str
   }
 }
 
-/** Opens a channel; throws when its definition is invalid. Secrets are read anew for each notice. */
-export function openChannel({ metadata, spec }: NotificationChannel, ports: ChannelPorts): Channel {
+/** Opens a channel; throws when its definition is invalid. Secrets are read anew for each notice, and their values are in none. */
+export function openChannel(definition: NotificationChannel, ports: ChannelPorts): Channel {
+  const channel = openUnredacted(definition, ports)
+  return { ...channel, send: (notice, signal) => channel.send(redacted(notice), signal) }
+}
+
+/** Names and reasons come from objects of others. Links stay as they are: their signatures are in them. */
+function redacted(notice: Notice): Notice {
+  const shown = (text: string) => publicText(text, knownSecrets)
+  const items = notice.items.map((item) => ({
+    ...item,
+    name: shown(item.name),
+    place: shown(item.place),
+    reasons: item.reasons.map(shown),
+  }))
+  return { ...notice, items }
+}
+
+function openUnredacted({ metadata, spec }: NotificationChannel, ports: ChannelPorts): Channel {
   const { name } = metadata
   const problem = channelProblem({ spec })
   if (problem !== undefined) throw new Error(`NotificationChannel ${name}: ${problem}`)

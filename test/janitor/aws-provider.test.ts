@@ -82,7 +82,7 @@ describe.skipIf(missing)('AWS', () => {
     const accounts = [account('main', {}), ...Object.entries(more).map(([name, spec]) => account(name, spec))]
     return new AwsProvider({
       clock: systemClock,
-      http: localNetwork().http,
+      network: localNetwork(),
       accounts: () => accounts,
       secret: async () => ({ accessKeyId: 'test', secretAccessKey: 'test' }),
     })

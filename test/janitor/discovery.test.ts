@@ -77,7 +77,7 @@ describe.skipIf(missing)('NotInDiscoveryRule', () => {
     } as ProviderAccount
     const provider = new AwsProvider({
       clock: systemClock,
-      http: localNetwork().http,
+      network: localNetwork(),
       accounts: () => [account],
       secret: async () => ({ accessKeyId: 'test', secretAccessKey: 'test' }),
     })

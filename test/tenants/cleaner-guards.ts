@@ -5,7 +5,7 @@ export const cleanerGuards: readonly Guard[] = [
   ...inFile('src/tenancy/act-as.ts', [
     [
       '1: a hook in another namespace is not created',
-      "if (fault !== undefined) return { reason: 'Confined', message: `${describeAccess(access)}: ${fault}` }",
+      "if (fault !== undefined) return { reason: 'Confined', message: `${describeAccess(access)}: ${fault}${why}` }",
       '',
     ],
     [
@@ -77,12 +77,12 @@ export const cleanerGuards: readonly Guard[] = [
   ...inFile('src/systems/cleaner/delete-targets.ts', [
     [
       '36: a decision forged in the status',
-      'if (refusal) return { retry: wakeAt(clock.now() + refusalRetryMs), held: [], refusal }',
+      'if (refusal) return { retryAt: clock.now() + refusalRetryMs, held: [], refusal }',
       '',
     ],
     [
       'one target that its creator may not delete stays',
-      'if (refusal) return { retry: wakeAt(clock.now() + refusalRetryMs), held: [], refusal }',
+      'if (refusal) return { retryAt: clock.now() + refusalRetryMs, held: [], refusal }',
       '',
     ],
   ]),

@@ -33,6 +33,8 @@ export interface Network {
   readonly http: Http
   /** A TCP connection, for protocols other than HTTP. */
   readonly connect: Outgoing['connect']
+  /** For libraries that send HTTP requests themselves. */
+  readonly agents: { readonly httpAgent: PlainAgent; readonly httpsAgent: Agent }
   readonly close: () => void
 }
 
@@ -49,6 +51,7 @@ export function networkHttp({ outgoing }: { readonly outgoing: Outgoing }): Netw
   return {
     http: (request) => send(request, request.url.startsWith('https:') ? agentFor(request.ca) : plain),
     connect: (options) => outgoing.connect(options),
+    agents: { httpAgent: plain, httpsAgent: agentFor(undefined) },
     close: () => {
       plain.destroy()
       for (const agent of agents.values()) agent.destroy()

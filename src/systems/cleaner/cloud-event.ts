@@ -1,4 +1,5 @@
 import type { StoredObject } from '../../kube/object.ts'
+import { knownSecrets } from '../../runtime/observability/known-secrets.ts'
 import type { Http } from '../../runtime/http/http.ts'
 
 /** What a sink learns once everything is deleted. */
@@ -24,8 +25,12 @@ export function deletedEvent({ self, evaluationTime, targets }: DeletedNotice): 
       'ce-id': uid,
       'ce-time': evaluationTime,
     },
-    body: JSON.stringify({ name, namespace, targets }),
+    body: JSON.stringify({ name, namespace, targets }, withoutSecrets),
   }
+}
+
+function withoutSecrets(_: string, value: unknown): unknown {
+  return typeof value === 'string' ? knownSecrets.removeFrom(value) : value
 }
 
 /** Posts the event; throws when the sink does not accept it within ten seconds. */

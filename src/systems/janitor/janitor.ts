@@ -33,7 +33,7 @@ export interface JanitorOptions {
   /** Opens a use of a cluster by name; '' is the home cluster. */
   readonly cluster: (name: string) => ClusterHandle
   /** Reaches the mail servers, webhooks and registries that administrators name. */
-  readonly network: Pick<Network, 'http' | 'connect'>
+  readonly network: Pick<Network, 'http' | 'connect' | 'agents'>
   /** Names this instance; differs from every other instance's. */
   readonly identity: string
   /** The base URL under which users reach this server, for links in notices. Undefined: notices carry none. */
@@ -72,7 +72,7 @@ export function createJanitor(options: JanitorOptions): Janitor {
     wrapCloud(
       new AwsProvider({
         clock,
-        http: network.http,
+        network,
         accounts: () => caches.accounts.list(),
         secret: (name) => readSecret(client, name),
       }),

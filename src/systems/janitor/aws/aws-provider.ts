@@ -2,7 +2,7 @@ import type { AwsTarget, AwsTypeName } from '../../../apis/cleanup-policy.ts'
 import type { ProviderAccount } from '../../../apis/provider-account.ts'
 import type { Subject } from '../../../departures/subjects/subject.ts'
 import type { Clock } from '../../../runtime/time/clock.ts'
-import type { Http } from '../../../runtime/http/http.ts'
+import type { Network } from '../../../runtime/http/http.ts'
 import { expirationMark } from '../../../departures/door/protection.ts'
 import type { CompiledPolicy } from '../policy/policy.ts'
 import { cloudCluster } from '../verdict/protection.ts'
@@ -18,8 +18,8 @@ import { openSession, timeAtAws, type AwsCredentials, type AwsSession } from './
 
 export interface AwsProviderPorts {
   readonly clock: Clock
-  /** Reaches the Eureka servers that accounts name. */
-  readonly http: Http
+  /** Reaches the endpoints and Eureka servers that accounts name. */
+  readonly network: Pick<Network, 'http' | 'agents'>
   /** All ProviderAccounts. */
   readonly accounts: () => readonly ProviderAccount[]
   /** The decoded data of a Secret in Sojourn's namespace. */
@@ -110,10 +110,10 @@ export class AwsProvider implements Provider {
     const key = `${name}\n${account.metadata.generation ?? 0}\n${region}`
     const known = this.#sessions.get(key)
     if (known) return known
-    const { clock, http, secret } = this.#ports
+    const { clock, network, secret } = this.#ports
     const keys = async () =>
       account.spec.secretRef ? credentialsIn(await secret(account.spec.secretRef.name)) : undefined
-    const opening = openSession({ account: name, spec: account.spec, region, keys, clock, http }).catch(
+    const opening = openSession({ account: name, spec: account.spec, region, keys, clock, network }).catch(
       (error: unknown) => {
         this.#sessions.delete(key)
         throw inventoryError(`account ${name}`, error)

@@ -3,7 +3,7 @@ import type { EC2Client } from '@aws-sdk/client-ec2'
 import type { ElasticLoadBalancingClient } from '@aws-sdk/client-elastic-load-balancing'
 import type { ElasticLoadBalancingV2Client } from '@aws-sdk/client-elastic-load-balancing-v2'
 import type { ProviderAccountSpec } from '../../../../apis/provider-account.ts'
-import type { Http } from '../../../../runtime/http/http.ts'
+import type { Http, Network } from '../../../../runtime/http/http.ts'
 import type { Clock } from '../../../../runtime/time/clock.ts'
 import { parseHttpDate } from '../../work/http-date.ts'
 import { InventoryError } from '../../model/resource.ts'
@@ -20,6 +20,8 @@ export interface ClientConfig {
   readonly region: string
   readonly endpoint?: string
   readonly credentials?: () => Promise<AwsCredentials>
+  /** Checks the address of every connection: an account may name its endpoint. */
+  readonly requestHandler: Network['agents']
   readonly maxAttempts: number
   readonly retryMode: 'adaptive'
 }
@@ -48,15 +50,23 @@ export interface SessionOptions {
   /** The keys in the account's Secret; undefined for the credentials of the environment. */
   readonly keys: () => Promise<AwsCredentials | undefined>
   readonly clock: Clock
-  readonly http: Http
+  readonly network: Pick<Network, 'http' | 'agents'>
 }
 
 /** Opens an account in a region. Throws when the credentials belong to another account than `spec.accountId`. */
-export async function openSession({ account, spec, region, keys, clock, http }: SessionOptions): Promise<AwsSession> {
+export async function openSession({
+  account,
+  spec,
+  region,
+  keys,
+  clock,
+  network,
+}: SessionOptions): Promise<AwsSession> {
   const sdk = await loadSdk()
   const base: Omit<ClientConfig, 'credentials'> = {
     region,
     ...(spec.endpoint ? { endpoint: spec.endpoint } : {}),
+    requestHandler: network.agents,
     maxAttempts: 6,
     // Reduces the request rate when AWS throttles.
     retryMode: 'adaptive',
@@ -81,7 +91,7 @@ export async function openSession({ account, spec, region, keys, clock, http }: 
     accountId,
     region,
     eurekaUrl: spec.eurekaUrl,
-    http,
+    http: network.http,
     sdk,
     config,
     ...clients,
