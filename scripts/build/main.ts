@@ -63,8 +63,10 @@ function manifest(): object {
   }
 }
 
+/** An image is built without the repository: there the caller tells. */
 function commit(): string {
-  return execFileSync('git', ['rev-parse', '--short=12', 'HEAD'], { cwd: root, encoding: 'utf8' }).trim()
+  const { SOJOURN_COMMIT: told } = process.env
+  return told ?? execFileSync('git', ['rev-parse', '--short=12', 'HEAD'], { cwd: root, encoding: 'utf8' }).trim()
 }
 
 function copyUi(): void {
