@@ -4,6 +4,7 @@ import { chmodSync, cpSync, mkdirSync, readdirSync, readFileSync, rmSync, statSy
 import { join } from 'node:path'
 import { buildBinary } from './binary.ts'
 import { bundle, entries, root } from './bundle.ts'
+import { repository } from './repository.ts'
 import { licencesOf } from './licences.ts'
 
 const packageFolder = join(root, 'build/package')
@@ -41,17 +42,18 @@ async function buildPackage(): Promise<void> {
 
 /** The package's own manifest: no dependencies, no scripts, nothing of the checkout's. */
 function manifest(): object {
-  const { name, version, description, keywords, homepage, repository, bugs } = JSON.parse(
-    readFileSync(join(root, 'package.json'), 'utf8'),
-  ) as Record<string, unknown>
+  const { name, version, description } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as Record<
+    string,
+    unknown
+  >
   return {
     name,
     version,
     description,
-    keywords,
-    homepage,
-    repository,
-    bugs,
+    keywords: ['kubernetes', 'ttl', 'cleanup', 'preview-environments', 'scale-to-zero', 'gitops'],
+    homepage: repository,
+    repository: { type: 'git', url: `git+${repository}.git` },
+    bugs: `${repository}/issues`,
     license: 'Apache-2.0 AND LGPL-3.0-or-later',
     type: 'module',
     engines: { node: '>=26' },
