@@ -29,20 +29,10 @@ const distroless = [
   'tzdata',
 ]
 /** What the first stage needs besides, to build in a shell. */
-const shell = [
-  ...['dash', 'libatomic1', 'coreutils', 'libselinux1', 'libpcre2-8-0', 'libacl1', 'libattr1', 'libgmp10'],
-  ...[
-    'binutils',
-    'binutils-common',
-    'binutils-x86-64-linux-gnu',
-    'libbinutils',
-    'libctf0',
-    'libctf-nobfd0',
-    'libjansson4',
-    'zlib1g',
-    'libzstd1',
-  ],
-]
+const shell =
+  'dash libatomic1 coreutils libselinux1 libpcre2-8-0 libacl1 libattr1 libgmp10 binutils binutils-common binutils-x86-64-linux-gnu libbinutils libctf0 libctf-nobfd0 libjansson4 zlib1g libzstd1'.split(
+    ' ',
+  )
 
 /** Why the image cannot be built here, if it cannot. */
 export function whyNoImage(): string | undefined {
