@@ -13,6 +13,7 @@ import { Metrics } from '../../src/runtime/observability/metrics.ts'
 import { Activator } from '../../src/systems/activator/activator.ts'
 import type { ActivatorOptions } from '../../src/systems/activator/activator-parts.ts'
 import { singleReplica, type Peers } from '../../src/systems/activator/replicas/peers.ts'
+import { SilentDataPlane } from '../../src/systems/activator/proxy/planes/silent-data-plane.ts'
 import { InlineDataPlane } from '../../src/systems/activator/proxy/planes/inline-data-plane.ts'
 
 /** A clock on which everything happens this many times as fast, so that minutes pass in seconds. */
@@ -62,7 +63,10 @@ export async function startReplica(
       metrics,
       events: { record },
       peers,
-      openPlane: (onWake) => new InlineDataPlane({ clock, wake: onWake, random: () => 0.5 }, { limits: patient }),
+      openPlane: (onWake) =>
+        options.part === 'scaler'
+          ? new SilentDataPlane()
+          : new InlineDataPlane({ clock, wake: onWake, random: () => 0.5 }, { limits: patient }),
     },
     { defaults: { ttlMs: 300_000, readinessTimeoutMs: 600_000 }, ...options },
   )

@@ -3,10 +3,13 @@ import { ConfigError } from '../../client/cluster-config.ts'
 import { tlsPolicyError, type TlsPolicy } from '../../systems/activator/proxy/tls/tls-policy.ts'
 import { compatibleTools, type CompatibleTool } from '../../systems/activator/cluster/sleep-rules.ts'
 import { trustedProxyProblem } from '../../systems/activator/proxy/routing/trusted-proxies.ts'
+import type { Part } from '../../systems/activator/replicas/peers.ts'
 import { proxlessEnvironment, type ProxlessEnvironment } from '../../systems/activator/proxless-environment.ts'
 
 /** The settings of the activator. */
 export interface ActivatorConfig {
+  /** What this process does of the activator's work. Defaults to all. */
+  readonly part: Part
   /** The proxy's HTTPS port, with certificates from Secrets; 0 picks a free one. Defaults to none. */
   readonly tlsPort?: number
   /** What clients' TLS must meet. Defaults to TLS 1.2 and Node's own ciphers and groups. */
@@ -46,6 +49,12 @@ export interface ActivatorConfig {
 }
 
 export const activatorFlags = {
+  'activator-part': {
+    type: 'string',
+    help: 'What this process does: all, scaler (decide and scale, take no requests) or proxy (take requests, change nothing) (default: all)',
+    value: 'PART',
+    completes: ['all', 'scaler', 'proxy'],
+  },
   'proxy-tls-port': {
     type: 'string',
     help: 'HTTPS port of the activator, with certificates from Secrets (default: none)',
@@ -143,6 +152,7 @@ export function readActivatorConfig(settings: Settings): ActivatorConfig {
   const tlsPort = settings.port('proxy-tls-port')
   const checkPort = settings.port('check-port')
   return {
+    part: partOf(settings.text('activator-part')),
     tlsPolicy: tlsPolicyOf(settings),
     proxyProtocol: settings.boolean('proxy-protocol', false),
     peerPort: settings.port('peer-port') ?? 0,
@@ -171,6 +181,12 @@ function compatibilityOf(found: ReturnType<Settings['text']>): readonly Compatib
     if (tool) return tool
     throw new ConfigError(`${found?.where} is ${JSON.stringify(name)}: it must be ${compatibleTools.join(' or ')}`)
   })
+}
+
+function partOf(found: ReturnType<Settings['text']>): Part {
+  const part = (['all', 'scaler', 'proxy'] as const).find((each) => each === (found?.text ?? 'all'))
+  if (!part) throw new ConfigError(`${found?.where} is ${JSON.stringify(found?.text)}: it must be all, scaler or proxy`)
+  return part
 }
 
 function trustedProxiesOf(found: ReturnType<Settings['text']>): readonly string[] {

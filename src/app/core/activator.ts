@@ -15,11 +15,11 @@ import type { Started } from './systems.ts'
 /** Starts the activator: alone, or as one of several replicas. */
 export async function startActivatorRole(instance: Instance): Promise<Started> {
   const { config, client, informers, events, metrics, log, clock, routes, lifecycle } = instance
-  const { drainMs, drainDelayMs, proxless } = config.activator
+  const { drainMs, drainDelayMs, proxless, part } = config.activator
   for (const name of proxless.unneeded) log.info('variable no longer needed', { name })
   const fleet = lifecycle.isReplicated ? await openFleet({ client, clock, log }, fleetOptions(instance)) : undefined
   const running = await startActivator(
-    { client, informers, events, metrics, log, clock },
+    { client, informers, events: part === 'proxy' ? noEvents : events, metrics, log, clock },
     {
       ...startOptions(instance, fleet !== undefined),
       peers: fleet ? fleet.peers : singleReplica([addressOf(instance)]),
@@ -41,13 +41,18 @@ export async function startActivatorRole(instance: Instance): Promise<Started> {
     await running.stop(drainMs)
     await fleet?.close()
   })
+  const isReady = () => !isStopping && activator.ready && (fleet?.peers.joined ?? true)
+  if (part === 'scaler') return { isReady }
   return {
     proxyPort: running.port,
     ...(running.tlsPort === undefined ? {} : { proxyTlsPort: running.tlsPort }),
     ...(running.checkPort === undefined ? {} : { checkPort: running.checkPort }),
-    isReady: () => !isStopping && activator.ready && (fleet?.peers.joined ?? true),
+    isReady,
   }
 }
+
+/** The process that scales records what happens. */
+const noEvents = { record: () => {} }
 
 /** How long callers of Services may take to be routed past this replica when it stops. */
 const handoverMs = 10_000
@@ -56,7 +61,7 @@ const handoverAloneMs = 1500
 function startOptions(instance: Instance, hasReplicas: boolean): StartOptions {
   const { config, external } = instance
   const { address, companions, tlsPort, tlsPolicy, checkPort, proxyProtocol, proxless } = config.activator
-  const { requireDomainGrant, domainReleaseMs, trustedProxies, compatibility } = config.activator
+  const { requireDomainGrant, domainReleaseMs, trustedProxies, compatibility, part } = config.activator
   return {
     ...proxless.options,
     limits: { ...proxless.limits, trustedProxies },
@@ -64,7 +69,9 @@ function startOptions(instance: Instance, hasReplicas: boolean): StartOptions {
     host: config.host,
     port: config.proxyPort,
     proxyProtocol,
-    dryRun: config.dryRun,
+    // A proxy decides as the process that scales does, to know what to do with requests, and carries out nothing.
+    dryRun: config.dryRun || part === 'proxy',
+    part,
     requireDomainGrant,
     domainReleaseMs,
     compatibility,
@@ -92,8 +99,8 @@ function takeoverOptions({ config, external, lifecycle }: Instance): Pick<StartO
 
 function fleetOptions(instance: Instance) {
   const { host } = instance.config
-  const { name = `${hostname()}-${process.pid}`, peerPort, peerLeaseMs: leaseMs } = instance.config.activator
-  return { name, host, port: peerPort, address: addressOf(instance), leaseMs }
+  const { name = `${hostname()}-${process.pid}`, peerPort, peerLeaseMs: leaseMs, part } = instance.config.activator
+  return { name, host, port: peerPort, address: addressOf(instance), leaseMs, part }
 }
 
 function addressOf({ config: { host, activator } }: Instance): string {

@@ -12,6 +12,8 @@ export interface LeaseMembershipOptions extends LeaseTimes {
   readonly identity: string
   /** How many members there can be at once. Defaults to 64. */
   readonly seats?: number
+  /** Whether this member may lead. Defaults to true. */
+  readonly mayLead?: boolean
 }
 
 /**
@@ -91,7 +93,7 @@ export class LeaseMembership {
   async #round(signal: AbortSignal): Promise<void> {
     if (!this.#followed.isCurrent) await this.look(signal)
     await this.#takeSeat(signal)
-    if (this.#seat?.held) await this.#leader.contend(signal, this.#seat)
+    if (this.#seat?.held && (this.#options.mayLead ?? true)) await this.#leader.contend(signal, this.#seat)
   }
 
   /** Renews this member's seat, or takes the first free one. */
@@ -110,7 +112,7 @@ export class LeaseMembership {
   }
 
   #lease(part: string): Lease {
-    const { seats: _, group, ...options } = this.#options
+    const { seats: _, mayLead: __, group, ...options } = this.#options
     const labels = { [groupLabel]: group }
     const find = (name: string) => this.#find(name)
     const isFollowed = () => this.#followed.isCurrent

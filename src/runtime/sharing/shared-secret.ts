@@ -19,10 +19,7 @@ export async function sharedSecret(
   { namespace, name, field, labels = {} }: SharedSecretPlace,
 ): Promise<string> {
   const place = { namespace, name }
-  const read = async () => {
-    const secret = await client.get(secrets, place).catch(ignoring('NotFound'))
-    return (secret?.data as Readonly<Record<string, string>> | undefined)?.[field]
-  }
+  const read = () => readSharedSecret(client, { namespace, name, field })
   const existing = await read()
   if (existing) return existing
   const data = { [field]: randomBytes(32).toString('base64') }
@@ -32,4 +29,13 @@ export async function sharedSecret(
   const stored = await read()
   if (!stored) throw new Error(`Secret ${namespace}/${name} has no ${field}`)
   return stored
+}
+
+/** The text, if its Secret exists. */
+export async function readSharedSecret(
+  client: Client,
+  { namespace, name, field }: SharedSecretPlace,
+): Promise<string | undefined> {
+  const secret = await client.get(secrets, { namespace, name }).catch(ignoring('NotFound'))
+  return (secret?.data as Readonly<Record<string, string>> | undefined)?.[field]
 }

@@ -30,7 +30,7 @@ import { Governance } from './reconcile/governance.ts'
 import { ServiceReconciler } from './reconcile/service-reconciler.ts'
 import { WorkQueues } from './reconcile/work-queues.ts'
 import { WorkloadReconciler } from './reconcile/workload-reconciler.ts'
-import type { Peers } from './replicas/peers.ts'
+import type { Part, Peers } from './replicas/peers.ts'
 import { PortListeners } from './takeover/port-listeners.ts'
 import { TakeoverReconciler, type PortRange } from './takeover/takeover-reconciler.ts'
 
@@ -57,6 +57,8 @@ export interface ActivatorOptions {
   readonly takeover?: { readonly host: string; readonly ports?: PortRange }
   /** Decide everything, scale nothing. Defaults to false. */
   readonly dryRun?: boolean
+  /** What this process does. A proxy reads and reports; it must be a dry run. Defaults to all. */
+  readonly part?: Part
   /** Read the certificates that Services name. Defaults to false: no Secret is read. */
   readonly tls?: boolean
   /** How often the proxy's counters are read; 0 is never, for forecasts. Defaults to 1 s. */
@@ -89,7 +91,7 @@ interface Shared {
 }
 
 /** An activator's parts, wired but not started. */
-export interface ActivatorParts extends Omit<Shared, 'ports' | 'options' | 'wakeAttempts'> {
+export interface ActivatorParts extends Omit<Shared, 'ports' | 'options'> {
   readonly publisher: Publisher
   readonly listeners: PortListeners
   readonly takeover: TakeoverReconciler
@@ -248,6 +250,7 @@ function openTakeover(shared: Shared, publisher: Publisher, listeners: PortListe
     actions: new TakeoverActions(ports.client),
     isIdle: dryRun || takeover === undefined,
     range: takeover?.ports,
+    hasProxies: () => options.part !== 'scaler' || ports.peers.addresses.length > 0,
     isWarm: (asked) => publisher.isReachable(asked) && !publisher.isAsleep(asked),
     probe: (asked) => probeActivity(asked, caches),
   })
@@ -266,6 +269,7 @@ function workloadReconciler(
     publisher,
     pause: (ms) => sleep(ports.clock, ms),
     dryRun: options.dryRun ?? false,
+    isProxy: options.part === 'proxy',
     isBypassed: (asked) => takeover.isBypassed(asked),
     probe: (asked) => probeActivity(asked, caches),
     areServicesKnown: () => caches.services.synced && queues.services.idle,

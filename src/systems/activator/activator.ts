@@ -4,10 +4,13 @@ import type { DomainStore } from './cluster/domain-store.ts'
 import type { Decision } from './decision/decide.ts'
 import { workloadId, type OnDemandService } from './model/service-registry.ts'
 import type { DataPlane } from './proxy/planes/data-plane.ts'
+import { cell, type Counters } from './proxy/routing/counters.ts'
 import { Triggers } from './reconcile/triggers.ts'
 import { UsageScan } from './reconcile/usage-scan.ts'
 import { PeerDrains } from './replicas/peer-drains.ts'
 import type { DrainReport, PeerService } from './replicas/peers.ts'
+import { ReportedUse, type UseAnswer, type UseReport } from './replicas/reported-use.ts'
+import { UseReporter } from './replicas/use-reporter.ts'
 import { retireReplica } from './takeover/retire-replica.ts'
 import { ActivatorMetrics } from './views/activator-metrics.ts'
 import { History, type HistoryStep } from './views/history.ts'
@@ -37,6 +40,10 @@ export class Activator implements PeerService {
   readonly #metrics: ActivatorMetrics
   readonly #decisions = new Map<string, Decision>()
   readonly #history = new History()
+  /** In a process that scales for proxies. */
+  readonly #reportedUse: ReportedUse | undefined
+  /** In a proxy for which another process scales. */
+  readonly #reporter: UseReporter | undefined
   readonly #scanMs: number
   readonly #dryRun: boolean
   /** Where the cluster reaches this replica; peers no longer tell once it retires. */
@@ -53,7 +60,10 @@ export class Activator implements PeerService {
     this.#dryRun = options.dryRun ?? false
     this.#address = peers.address
     this.#parts = buildActivator(ports, options, {
-      onWake: (route, fault) => this.#triggers.requestWaiting(route, fault),
+      onWake: (route, fault) => {
+        this.#triggers.requestWaiting(route, fault)
+        void this.#reporter?.report()
+      },
       onDecision: (workload, decision) => this.#noteDecision(workload, decision),
       refreshCertificates: () => this.#refreshCertificates(),
       onClaim: () => this.#storeClaimsSoon(),
@@ -62,7 +72,11 @@ export class Activator implements PeerService {
     this.#triggers = new Triggers({ ...this.#parts, peers })
     this.#scan = new UsageScan({ ...this.#parts, log, enqueueWorkloads: (refs) => queues.enqueueWorkloads(refs) })
     this.#drains = new PeerDrains({ ...this.#parts, clock })
-    this.#metrics = new ActivatorMetrics(metrics, this.#parts)
+    const { part = 'all' } = options
+    this.#metrics = new ActivatorMetrics(metrics, { ...this.#parts, countsRequests: part !== 'scaler' })
+    if (part === 'scaler') this.#reportedUse = new ReportedUse(this.#parts.plane.counters as Counters[])
+    if (part === 'proxy')
+      this.#reporter = new UseReporter({ ...this.#parts, log, peers, onRefused: (route) => this.#noteRefusal(route) })
   }
 
   get plane(): DataPlane {
@@ -98,6 +112,21 @@ export class Activator implements PeerService {
 
   release(id: string): void {
     this.#drains.release(id)
+  }
+
+  /** Takes over what a proxy has counted, and wakes the workloads for which requests wait there. */
+  reported({ from, uses }: UseReport): UseAnswer {
+    const { registry, usage, wakeAttempts, now } = this.#parts
+    const routes = Object.keys(uses)
+    const unknown = routes.filter((route) => !this.#reportedUse || !registry.get(route))
+    const waiting = routes.filter((route) => !unknown.includes(route) && uses[route]![cell.waiting]! > 0)
+    for (const route of routes)
+      if (!unknown.includes(route))
+        this.#reportedUse?.take(from, route, { slot: usage.slotOf(route, now()), cells: uses[route]! })
+    for (const route of waiting) this.#triggers.requestWaiting(route)
+    const isRefused = (route: string) =>
+      registry.get(route)!.settings.workloads.some((each) => now() < wakeAttempts.of(workloadId(each)).retryAt)
+    return { unknown, refused: waiting.filter(isRefused) }
   }
 
   listens(id: string): boolean {
@@ -152,6 +181,16 @@ export class Activator implements PeerService {
     this.#metrics.decided(decision)
   }
 
+  /** The process that scales could not wake it: requests are refused for a while rather than held. */
+  #noteRefusal(route: string): void {
+    const { registry, wakeAttempts, publisher, now } = this.#parts
+    for (const workload of registry.get(route)?.settings.workloads ?? []) {
+      const id = workloadId(workload)
+      if (wakeAttempts.of(id).retryAt <= now()) wakeAttempts.failed(id, 'wake-denied', now())
+    }
+    publisher.publish(route)
+  }
+
   #refreshCertificates(): void {
     const { log } = this.#ports
     void this.#parts.tls?.certificates
@@ -191,6 +230,8 @@ export class Activator implements PeerService {
     const now = clock.now()
     this.#metrics.elapsed(this.#scanMs / 1000, (id, step) => this.#history.add(id, now, step))
     this.#scan.run(now)
+    void this.#reporter?.report()
+    this.#reportedUse?.keepOnly(this.#ports.peers.others)
   }
 
   #close(): void {

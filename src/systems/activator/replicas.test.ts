@@ -3,6 +3,9 @@ import { startTestServer, type TestServer } from '../../../test/apiserver/test-s
 import { seededRandom } from '../../runtime/time/random.ts'
 import { HttpPeers, peerIdentity, type Membership } from './replicas/http-peers.ts'
 import { servePeers, type PeerServer } from './replicas/peer-server.ts'
+import type { Part } from './replicas/peers.ts'
+import { StatusError } from '../../kube/status-error.ts'
+import type { Transport } from '../../kube/transport.ts'
 import { eventually, rawClient, roundTrip } from '../../../test/activator/proxy.ts'
 import {
   fastClock,
@@ -43,7 +46,7 @@ class Fleet {
   readonly members: Member[] = []
   #count = 0
 
-  async add(own = clock): Promise<Member> {
+  async add(own = clock, part: Part = 'all'): Promise<Member> {
     const name = `p${this.#count++}`
     let replica: Replica | undefined
     const desk = await servePeers(
@@ -51,16 +54,18 @@ class Fleet {
         drain: (route) => replica!.activator.drain(route),
         release: (route) => replica!.activator.release(route),
         listens: (route) => replica!.activator.listens(route),
+        reported: (report) => replica!.activator.reported(report),
         retiring: (each) => peers.retiring(each),
         announced: (each) => peers.announced(each),
         departed: (each) => peers.departed(each),
       },
       { token, host: '127.0.0.1', port: 0 },
     )
-    const identity = peerIdentity({ name, host: '127.0.0.1', port: desk.port })
+    const identity = peerIdentity({ name, host: '127.0.0.1', port: desk.port, part })
     const membership = membershipOf(this, identity)
     const peers = new HttpPeers({ identity, token, membership, clock: own })
-    replica = await startReplica(server.transport, { clock: own, peers })
+    const transport = part === 'proxy' ? readOnly(server.transport) : deniable(server.transport)
+    replica = await startReplica(transport, { clock: own, peers, part, dryRun: part === 'proxy' })
     const member = { identity, replica, peers, desk }
     this.members.push(member)
     return member
@@ -79,6 +84,24 @@ class Fleet {
     while (this.members.length > 0) await this.kill(this.members[0]!)
   }
 }
+
+/** Fails the test on a write, as the API server does for an account without the right. */
+function readOnly(transport: Transport): Transport {
+  return (request) => {
+    if (request.method !== 'GET') writes.push(`${request.method} ${request.path}`)
+    return transport(request)
+  }
+}
+const writes: string[] = []
+
+/** Denies scaling up once the test says so. */
+function deniable(transport: Transport): Transport {
+  return async (request) =>
+    denied && request.path.endsWith('/scale') && request.method === 'PATCH'
+      ? { status: 403, headers: {}, body: new StatusError('Forbidden', 'quota').toStatus() }
+      : transport(request)
+}
+let denied = false
 
 function membershipOf({ members }: Fleet, identity: string): Membership {
   return {
@@ -217,6 +240,85 @@ describe('three proxies', () => {
   })
 })
 
+describe('proxies for which other processes scale', () => {
+  const start = async (...parts: readonly Part[]) => {
+    writes.length = 0
+    denied = false
+    for (const part of parts) await fleet.add(clock, part)
+    return fleet.members.filter(({ identity }) => identity.endsWith('#proxy'))
+  }
+
+  it('have it wake a workload once for all their requests, and write nothing themselves', async () => {
+    const proxies = await start('scaler', 'scaler', 'proxy', 'proxy')
+    await cluster.addApp('web')
+    await allKnow()
+    const answers = await Promise.all(Array.from({ length: 100 }, (_, i) => ask(proxies[i % 2]!.replica.port)))
+    for (const answer of answers) expect(answer).toContain('200 OK')
+    expect(cluster.history.get('web')).toEqual([0, 1])
+    await eventually(() =>
+      fleet.members[0]!.replica.activator.history('default/web').some(({ requests }) => requests > 0),
+    )
+    expect(writes).toEqual([])
+  })
+
+  it('keep a workload awake while they serve it, and let it sleep after that', async () => {
+    const proxies = await start('scaler', 'proxy', 'proxy')
+    await cluster.addApp('web', { 'proxless/ttl-seconds': '3' })
+    await allKnow()
+    const startedAt = clock.now()
+    while (clock.now() < startedAt + 15_000) expect(await ask(proxies[1]!.replica.port)).toContain('200 OK')
+    expect(cluster.history.get('web')).toEqual([0, 1])
+    while ((await replicasOf('web')) > 0) await new Promise((resolve) => setTimeout(resolve, 5))
+    expect(cluster.history.get('web')).toEqual([0, 1, 0])
+    expect(await ask(proxies[0]!.replica.port)).toContain('200 OK')
+    expect(writes).toEqual([])
+  })
+
+  it('keep a workload awake for as long as one request is under way', async () => {
+    const [proxy] = await start('scaler', 'proxy')
+    await cluster.addApp('web', { 'proxless/ttl-seconds': '2' }, 1)
+    await allKnow()
+    using client = rawClient(proxy!.replica.port)
+    client.send('GET / HTTP/1.1\r\nHost: web.test\r\nConnection: Upgrade\r\nUpgrade: raw\r\n\r\n')
+    await client.until((text) => text.includes('101'))
+    const startedAt = clock.now()
+    await eventually(() => clock.now() > startedAt + 20_000)
+    expect(await replicasOf('web')).toBe(1)
+  })
+
+  it('do not keep a workload awake after they were killed', async () => {
+    const [proxy] = await start('scaler', 'proxy', 'proxy')
+    await cluster.addApp('web', { 'proxless/ttl-seconds': '2' }, 1)
+    await allKnow()
+    using client = rawClient(proxy!.replica.port)
+    client.send('GET / HTTP/1.1\r\nHost: web.test\r\nConnection: Upgrade\r\nUpgrade: raw\r\n\r\n')
+    await client.until((text) => text.includes('101'))
+    await eventually(() => fleet.members[0]!.replica.activator.rows()[0]!.inFlight > 0)
+    await fleet.kill(proxy!)
+    while ((await replicasOf('web')) > 0) await new Promise((resolve) => setTimeout(resolve, 5))
+  })
+
+  it('refuse requests when the workload cannot be woken, instead of holding them', async () => {
+    const [proxy] = await start('scaler', 'proxy')
+    await cluster.addApp('web')
+    await allKnow()
+    denied = true
+    expect(await ask(proxy!.replica.port)).toContain('503')
+  })
+
+  it('are where callers are led to, and never the process that scales', async () => {
+    const proxies = await start('scaler', 'proxy', 'proxy')
+    await cluster.addApp('web')
+    await allKnow()
+    const { peers } = fleet.members[0]!
+    expect(peers.address).toBeUndefined()
+    expect(peers.senderIndex.count).toBe(2)
+    expect(peers.scalers).toEqual([])
+    expect(proxies[0]!.peers.scalers).toEqual([fleet.members[0]!.identity])
+    expect(proxies[0]!.peers.leading).toBe(false)
+  })
+})
+
 describe('the peers’ desk', () => {
   it('answers no caller without the token', async () => {
     await using desk = await servePeers(
@@ -224,6 +326,7 @@ describe('the peers’ desk', () => {
         drain: () => Promise.reject(new Error('must not be asked')),
         release: () => {},
         listens: () => true,
+        reported: () => ({ unknown: [], refused: [] }),
         retiring: () => {},
         announced: () => {},
         departed: () => {},

@@ -5,6 +5,7 @@ import { singleReplica, type Peers } from './replicas/peers.ts'
 import type { DataPlane } from './proxy/planes/data-plane.ts'
 import type { ProxyLimits, Wake } from './proxy/routing/ports.ts'
 import type { TlsPolicy } from './proxy/tls/tls-policy.ts'
+import { SilentDataPlane } from './proxy/planes/silent-data-plane.ts'
 import { ThreadedDataPlane } from './proxy/planes/threaded-data-plane.ts'
 
 export interface StartOptions extends ActivatorOptions {
@@ -48,6 +49,7 @@ export async function startActivator(
   const threads = options.threads ?? Math.min(maxThreads, availableParallelism())
   const openPlane = (onWake: Wake) =>
     options.plane ??
+    (options.part === 'scaler' ? new SilentDataPlane() : undefined) ??
     new ThreadedDataPlane({
       threads,
       limits,

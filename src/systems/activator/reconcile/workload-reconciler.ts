@@ -42,6 +42,8 @@ export interface WorkloadReconcilerParts {
   readonly now: () => number
   readonly pause: (ms: number) => Promise<void>
   readonly dryRun: boolean
+  /** Another process wakes, and learns from this one's counters that requests wait. */
+  readonly isProxy: boolean
   /** Whether callers may reach a Service's pods unseen. */
   readonly isBypassed: (service: OnDemandService) => boolean
   /** What a Service's pods say of themselves. */
@@ -183,7 +185,7 @@ export class WorkloadReconciler {
   ): Promise<Outcome> {
     const { actions, wakeAttempts, publisher, events, log, now, dryRun } = this.#parts
     if (dryRun) {
-      log.info('would wake', { workload: id, because: decision.because })
+      if (!this.#parts.isProxy) log.info('would wake', { workload: id, because: decision.because })
       return wakeAt(now() + recheckMs)
     }
     try {

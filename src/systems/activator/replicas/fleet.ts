@@ -1,11 +1,12 @@
 import { sojournNamespace } from '../../../apis/group.ts'
 import { ownLabel } from '../../../departures/subjects/own-machinery.ts'
 import type { LeasePorts, LeaseTimes } from '../../../runtime/sharing/lease.ts'
-import { sharedSecret } from '../../../runtime/sharing/shared-secret.ts'
+import { readSharedSecret, sharedSecret } from '../../../runtime/sharing/shared-secret.ts'
+import { sleep } from '../../../runtime/time/clock.ts'
 import { LeaseMembership } from '../../../runtime/sharing/lease-membership.ts'
 import { HttpPeers, peerIdentity } from './http-peers.ts'
 import { servePeers } from './peer-server.ts'
-import type { Peers, PeerService } from './peers.ts'
+import type { Part, Peers, PeerService } from './peers.ts'
 
 export interface FleetOptions {
   /** Unlike every other replica's. */
@@ -18,6 +19,8 @@ export interface FleetOptions {
   readonly address: string
   /** For how long one that was killed is taken for alive. Defaults to 15 s. */
   readonly leaseMs?: number
+  /** What this process does. Defaults to all. */
+  readonly part?: Part
 }
 
 /** The replicas of the proxy in one cluster: they find each other by Leases and trust each other by a shared Secret. */
@@ -43,27 +46,32 @@ const tokenPlace = {
 /** Prepares to join the other replicas; they learn of it at `start`. */
 export async function openFleet(
   ports: LeasePorts,
-  { name, host, port, address, leaseMs = 15_000 }: FleetOptions,
+  { name, host, port, address, leaseMs = 15_000, part = 'all' }: FleetOptions,
 ): Promise<Fleet> {
-  const token = await sharedSecret(ports.client, tokenPlace)
+  const token = part === 'proxy' ? await awaitSecret(ports) : await sharedSecret(ports.client, tokenPlace)
   let service: PeerService = {
     drain: () => Promise.reject(new Error('not started')),
     release: () => {},
     listens: () => false,
+    reported: ({ uses }) => ({ unknown: Object.keys(uses), refused: [] }),
   }
   const desk = await servePeers(
     {
       drain: (route) => service.drain(route),
       release: (route) => service.release(route),
       listens: (route) => service.listens(route),
+      reported: (report) => service.reported(report),
       retiring: (identity) => peers.retiring(identity),
       announced: (identity) => peers.announced(identity),
       departed: (identity) => peers.departed(identity),
     },
     { token, host, port },
   )
-  const identity = peerIdentity({ name, host: address, port: desk.port })
-  const membership = new LeaseMembership({ namespace: sojournNamespace, group, identity, ...timesOf(leaseMs) }, ports)
+  const identity = peerIdentity({ name, host: address, port: desk.port, part })
+  const membership = new LeaseMembership(
+    { namespace: sojournNamespace, group, identity, mayLead: part !== 'proxy', ...timesOf(leaseMs) },
+    ports,
+  )
   const peers = new HttpPeers({ identity, token, membership, clock: ports.clock })
   const control = new AbortController()
   let taking = Promise.resolve()
@@ -81,6 +89,17 @@ export async function openFleet(
       await taking
       await desk[Symbol.asyncDispose]()
     },
+  }
+}
+
+/** A proxy may not create the Secret: the first process that scales does. */
+async function awaitSecret({ client, clock, log }: LeasePorts): Promise<string> {
+  for (let isSaid = false; ; isSaid = true) {
+    const token = await readSharedSecret(client, tokenPlace)
+    if (token !== undefined) return token
+    if (!isSaid)
+      log.info('waits for the activator, which creates the Secret of the replicas', { secret: tokenPlace.name })
+    await sleep(clock, 1000)
   }
 }
 

@@ -23,6 +23,7 @@ const idle = {
   release: () => {},
   listens: () => false,
   retiring: () => {},
+  reported: () => ({ unknown: [], refused: [] }),
   announced: () => {},
   departed: () => {},
 }

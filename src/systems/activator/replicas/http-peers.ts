@@ -1,6 +1,7 @@
 import http from 'node:http'
 import type { Clock } from '../../../runtime/time/clock.ts'
-import type { DrainReport, Peers } from './peers.ts'
+import type { DrainReport, Part, Peers } from './peers.ts'
+import type { UseReport } from './reported-use.ts'
 import type { SenderIndex } from '../proxy/routing/shares.ts'
 
 /** The replicas of this fleet; a `LeaseMembership` is one. */
@@ -31,13 +32,23 @@ export function peerIdentity({
   name,
   host,
   port,
+  part = 'all',
 }: {
   readonly name: string
   readonly host: string
   readonly port: number
+  readonly part?: Part
 }): string {
-  return `${name}@${host}:${port}`
+  return `${name}@${host}:${port}${part === 'all' ? '' : `#${part}`}`
 }
+
+/** What the replica of this identity does. */
+function partOf(identity: string): Part {
+  return identity.endsWith('#scaler') ? 'scaler' : identity.endsWith('#proxy') ? 'proxy' : 'all'
+}
+
+const takesRequests = (identity: string) => partOf(identity) !== 'scaler'
+const scales = (identity: string) => partOf(identity) !== 'proxy'
 
 /** The other replicas, asked over HTTP. A replica that cannot be asked counts as busy. */
 export class HttpPeers implements Peers {
@@ -73,32 +84,45 @@ export class HttpPeers implements Peers {
 
   get senderIndex(): SenderIndex {
     const { identity, membership } = this.#options
-    const members = membership.members.toSorted()
+    const members = membership.members.filter(takesRequests).toSorted()
     return { index: Math.max(0, members.indexOf(identity)), count: Math.max(1, members.length) }
   }
 
   get addresses(): readonly string[] {
-    const { members } = this.#options.membership
+    const members = this.#options.membership.members.filter(takesRequests)
     const staying = members.filter((member) => !this.#retiring.has(member) && !this.#silent.has(member))
     return [...new Set(staying.map((member) => addressOf(member).host))]
   }
 
   /** Counts those, too, that have only just said they are there: the membership is told of them later. */
   get isLast(): boolean {
-    return this.#others().every((peer) => this.#retiring.has(peer))
+    const isLike = partOf(this.#options.identity) === 'proxy' ? takesRequests : scales
+    return this.#others().every((peer) => this.#retiring.has(peer) || !isLike(peer))
   }
 
   get address(): string | undefined {
     const { identity } = this.#options
-    return this.#retiring.has(identity) ? undefined : addressOf(identity).host
+    return this.#retiring.has(identity) || !takesRequests(identity) ? undefined : addressOf(identity).host
   }
 
   async listening(route: string): Promise<readonly string[]> {
-    const staying = this.#others().filter((peer) => !this.#retiring.has(peer))
+    const staying = this.#others().filter((peer) => takesRequests(peer) && !this.#retiring.has(peer))
     const answers = await Promise.all(
       staying.map(async (peer) => ((await this.#ask(peer, 'listens', route).catch(() => '')) === 'yes' ? [peer] : [])),
     )
     return answers.flat().map((peer) => addressOf(peer).host)
+  }
+
+  get others(): readonly string[] {
+    return this.#others()
+  }
+
+  get scalers(): readonly string[] {
+    return this.#others().filter(scales)
+  }
+
+  reportUse(scaler: string, uses: UseReport['uses']): Promise<string> {
+    return this.#ask(scaler, 'use', JSON.stringify({ from: this.#options.identity, uses }))
   }
 
   /** Another replica is about to stop: callers must not be sent there any more. */
@@ -228,7 +252,7 @@ export class HttpPeers implements Peers {
 
   #ask(
     peer: string,
-    what: 'drain' | 'release' | 'listens' | 'join' | 'retire' | 'leave',
+    what: 'drain' | 'use' | 'release' | 'listens' | 'join' | 'retire' | 'leave',
     body: string,
   ): Promise<string> {
     const { host, port } = addressOf(peer)
@@ -259,7 +283,7 @@ function isRefused(error: unknown): boolean {
 }
 
 function addressOf(identity: string): { readonly host: string; readonly port: number } {
-  const address = identity.slice(identity.lastIndexOf('@') + 1)
+  const [address = ''] = identity.slice(identity.lastIndexOf('@') + 1).split('#')
   const colon = address.lastIndexOf(':')
   return { host: address.slice(0, colon), port: Number(address.slice(colon + 1)) }
 }

@@ -2,6 +2,7 @@ import { timingSafeEqual } from 'node:crypto'
 import http from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { PeerService } from './peers.ts'
+import type { UseReport } from './reported-use.ts'
 
 /** What other replicas may say to this one. */
 export interface PeerHandler extends PeerService {
@@ -17,7 +18,8 @@ export interface PeerServer extends AsyncDisposable {
   readonly port: number
 }
 
-const maxBodyBytes = 4096
+/** A report of 500 routes, each with a name and 32 counters. */
+const maxBodyBytes = 500 * 1024
 
 /** Answers the other replicas. */
 export async function servePeers(
@@ -63,6 +65,8 @@ async function handle(desk: PeerHandler, call: string, body: string): Promise<st
       return ''
     case 'POST /listens':
       return desk.listens(body) ? 'yes' : 'no'
+    case 'POST /use':
+      return JSON.stringify(desk.reported(parseReport(body)))
     case 'POST /retire':
       desk.retiring(body)
       return ''
@@ -75,6 +79,13 @@ async function handle(desk: PeerHandler, call: string, body: string): Promise<st
     default:
       return undefined
   }
+}
+
+function parseReport(text: string): UseReport {
+  const { from, uses } = JSON.parse(text) as Partial<UseReport>
+  if (typeof from !== 'string' || typeof uses !== 'object' || !Object.values(uses).every(Array.isArray))
+    throw new Error('a replica sent a report that cannot be read')
+  return { from, uses }
 }
 
 function isTold(authorization: string | undefined, token: string): boolean {

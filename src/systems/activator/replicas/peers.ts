@@ -1,4 +1,5 @@
 import type { SenderIndex } from '../proxy/routing/shares.ts'
+import type { UseAnswer, UseReport } from './reported-use.ts'
 
 /** The answer of a replica that was asked to drain a route. */
 export interface DrainReport {
@@ -7,6 +8,11 @@ export interface DrainReport {
   /** How long ago it was last used there. An age, not a time: clocks differ. */
   readonly idleMs: number
 }
+
+/**
+ * What a process does of the activator's work: `scaler` decides and writes, `proxy` takes requests and writes nothing, `all` does both.
+ */
+export type Part = 'all' | 'scaler' | 'proxy'
 
 /** The other replicas of the proxy. */
 export interface Peers {
@@ -28,6 +34,12 @@ export interface Peers {
   readonly address: string | undefined
   /** Addresses of the other replicas that take connections at the ports of a Service; one that cannot be asked is left out. */
   listening(route: string): Promise<readonly string[]>
+  /** Other replicas that are there, by identity. */
+  readonly others: readonly string[]
+  /** Those of them that scale workloads. */
+  readonly scalers: readonly string[]
+  /** Reports to one of them what was counted here; resolves with its answer. */
+  reportUse(scaler: string, uses: UseReport['uses']): Promise<string>
   /** Tells when this replica has joined, and when others came or were lost. The result ends it. */
   onChange(handler: (change: { readonly lost: boolean }) => void): () => void
 }
@@ -38,6 +50,8 @@ export interface PeerService {
   release(route: string): void
   /** Whether it takes connections at all ports of a Service. */
   listens(route: string): boolean
+  /** Notes what a proxy has counted. */
+  reported(report: UseReport): UseAnswer
 }
 
 /** The only replica there is. */
@@ -52,6 +66,9 @@ export function singleReplica(addresses: readonly string[] = []): Peers {
     senderIndex: { index: 0, count: 1 },
     address: addresses[0],
     listening: () => Promise.resolve([]),
+    others: [],
+    scalers: [],
+    reportUse: () => Promise.reject(new Error('there is no other replica')),
     onChange: () => () => {},
   }
 }

@@ -56,6 +56,8 @@ export interface TakeoverReconcilerParts {
   readonly isIdle: boolean
   /** The ports at which proxies may listen for Services; undefined takes nothing over. */
   readonly range: PortRange | undefined
+  /** Whether any proxy takes requests: without one, Services are released. */
+  readonly hasProxies: () => boolean
   /** Whether a Service's workload is up and its pods answer. */
   readonly isWarm: (service: OnDemandService) => boolean
   /** What its pods say of themselves. */
@@ -108,7 +110,11 @@ export class TakeoverReconciler {
     const { namespace = '', name } = object.metadata
     if (isIdle) return {}
     const wanted =
-      service !== undefined && service.settings.takeover.enabled && range !== undefined && !this.#isReleasing
+      service !== undefined &&
+      service.settings.takeover.enabled &&
+      range !== undefined &&
+      !this.#isReleasing &&
+      this.#parts.hasProxies()
     if (!wanted && !this.hasTakeoverState(object)) return {}
     const destination = wanted ? await this.#destination(object, service) : { to: 'pods' as const, until: undefined }
     const observed = await this.#observe(object, wanted ? service : undefined, destination.to)

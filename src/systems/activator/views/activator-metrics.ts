@@ -12,6 +12,8 @@ export interface ActivatorMetricsParts {
   readonly registry: ServiceRegistry
   readonly usage: UsageTracker
   readonly workloads: WorkloadCaches
+  /** Whether requests are metrics of this process; where proxies report them, they are metrics of the proxies. */
+  readonly countsRequests: boolean
 }
 
 const codes = ['1xx', '2xx', '3xx', '4xx', '5xx'] as const
@@ -88,7 +90,7 @@ export class ActivatorMetrics {
       help: 'Decisions on workloads',
       labels: ['decision', 'because'],
     })
-    this.close = metrics.onCollect(() => this.#collect())
+    this.close = parts.countsRequests ? metrics.onCollect(() => this.#collect()) : () => {}
   }
 
   decided({ do: decision, because }: Decision): void {

@@ -1,9 +1,9 @@
 import { Counters } from '../routing/counters.ts'
 import type { DataPlane, TargetLoad } from './data-plane.ts'
 
-/** A data plane without requests: for forecasts, which assume none. */
+/** A data plane without requests: for forecasts, which assume none, and where proxies are processes of their own. */
 export class SilentDataPlane implements DataPlane {
-  readonly counters: readonly Counters[] = [new Counters()]
+  readonly counters: Counters[] = [new Counters()]
 
   setRoute(): void {}
   removeRoute(): void {}
