@@ -8,7 +8,14 @@ import { creatorPolicies, creatorWebhookScope } from '../src/admission/policies/
 import { recordPolicies } from '../src/admission/policies/record-policy.ts'
 import { servicePolicies } from '../src/admission/policies/service-policy.ts'
 import type { KubeObject } from '../src/kube/object.ts'
-import { accessOf, aggregated, clusterRoles, peopleManifests, tenantRules } from '../src/app/install/rbac.ts'
+import {
+  accessOf,
+  aggregated,
+  clusterRoles,
+  componentsOf,
+  peopleManifests,
+  tenantRules,
+} from '../src/app/install/rbac.ts'
 import { webhookScope } from '../src/admission/webhook-configuration.ts'
 import { activatorPage, kindPage, pageOf } from './kind-page.ts'
 import { alertRules, declaredMetrics, grafanaDashboard } from './monitoring.ts'
@@ -61,7 +68,7 @@ async function outputs(): Promise<ReadonlyMap<string, string>> {
 
 /** What the chart grants, by role, and in the namespaces of tenants. */
 function access(): Readonly<Record<string, unknown>> {
-  const byRole = clusterRoles.map((role) => {
+  const byRole = componentsOf(clusterRoles).map((role) => {
     const { deletesTargets, ...rules } = accessOf(role)
     return [role, { ...rules, aggregates: aggregated(role, deletesTargets) }] as const
   })

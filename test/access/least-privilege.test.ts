@@ -47,7 +47,7 @@ describe.skipIf(missing)('on a real kube-apiserver, with all that the chart can 
       home,
       '--create-namespace',
       '--set',
-      'proxy.tls.enabled=true',
+      'proxy.tls.enabled=true,separateRoles=true',
       '--kubeconfig',
       cluster.kubeconfig,
     ]

@@ -19,7 +19,7 @@ describe('sojourn run with the account of one role', () => {
     server = await startTestServer({ clock: systemClock })
     administrator = new Client(server.transport)
     url = (await server.listen({ port: 0 })).url
-    const options = { roles: clusterRoles, image: 'sojourn', replicas: 1, dryRun: false }
+    const options = { roles: clusterRoles, image: 'sojourn', replicas: 1, dryRun: false, separateRoles: true }
     for (const manifest of installManifests(options))
       if (manifest.kind !== 'ValidatingWebhookConfiguration') await create(manifest)
     await create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'team' } })

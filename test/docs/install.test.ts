@@ -51,7 +51,7 @@ describe.skipIf(missing)('what docs/guide/install.md says', () => {
       await works(block('sojourn install --dry-run'))
       await works(block('sojourn install --dry-run'))
       await works('sojourn status -A && sojourn forecast -A')
-      expect((await works('kubectl -n sojourn-system get deployments -o name')).trim().split('\n')).toHaveLength(5)
+      expect((await works('kubectl -n sojourn-system get deployments -o name')).trim().split('\n')).toHaveLength(2)
     })
 
     it('of the kinds before an upgrade works', () =>

@@ -31,7 +31,13 @@ describe.skipIf(missing)('Bonds on a real kube-apiserver', () => {
   beforeAll(async () => {
     const controllers = ['garbage-collector-controller', 'namespace-controller', 'clusterrole-aggregation-controller']
     cluster = await startReferenceCluster({ durable: false, controllerManager: { controllers } })
-    const manifests = installManifests({ roles: ['collector'], image: 'none', replicas: 1, dryRun: false })
+    const manifests = installManifests({
+      roles: ['collector'],
+      image: 'none',
+      replicas: 1,
+      dryRun: false,
+      separateRoles: true,
+    })
     await apply(...manifests.filter(({ kind }) => kind !== 'Deployment'))
     await apply(targets(['', 'configmaps', 'get list watch patch delete']))
     await vi.waitFor(() => kubectl('get', 'bonds', '-A'), wait)

@@ -55,8 +55,8 @@ describe.skipIf(missing)('the chart on a real kube-apiserver', { timeout: 180_00
   }
 
   it('is taken whole by install and upgrade', async () => {
-    expect(await helm('install', '--create-namespace')).toContain('STATUS: deployed')
-    expect(await helm('upgrade', '--set', 'dryRun=false')).toContain('STATUS: deployed')
+    expect(await helm('install', '--create-namespace', '--set', 'separateRoles=true')).toContain('STATUS: deployed')
+    expect(await helm('upgrade', '--set', 'dryRun=false,separateRoles=true')).toContain('STATUS: deployed')
     const accounts = await run('kubectl', '-n', 'sojourn-system', 'get', 'serviceaccounts', '-o', 'name')
     expect(accounts.split('\n')).toEqual(
       expect.arrayContaining(clusterRoles.map((role) => `serviceaccount/${nameOf(role)}`)),
@@ -84,7 +84,7 @@ describe.skipIf(missing)('the chart on a real kube-apiserver', { timeout: 180_00
     const { items } = JSON.parse(await run('kubectl', '-n', 'sojourn-system', 'get', 'deployments', '-o', 'json')) as {
       readonly items: readonly (KubeObject & { readonly spec: { readonly template: KubeObject } })[]
     }
-    expect(items).toHaveLength(clusterRoles.length)
+    expect(items).toHaveLength(clusterRoles.length + 1)
     await run('kubectl', 'label', 'namespace', 'sojourn-system', 'pod-security.kubernetes.io/enforce=restricted')
     const pod = (template: object, name = 'p') => ({ apiVersion: 'v1', kind: 'Pod', ...template, metadata: { name } })
     const dry = ['-n', 'sojourn-system', 'create', '--dry-run=server', '-f', '-']
@@ -105,7 +105,9 @@ describe.skipIf(missing)('the chart on a real kube-apiserver', { timeout: 180_00
       return certificateSource(config, { client: await as(only), clock: systemClock }).current()
     }
     const [cleaner, promoter] = [await served('cleaner'), await served('promoter')]
-    expect(await helm('upgrade', '--set', 'dryRun=false,logLevel=debug')).toContain('STATUS: deployed')
+    expect(await helm('upgrade', '--set', 'dryRun=false,separateRoles=true,logLevel=debug')).toContain(
+      'STATUS: deployed',
+    )
     expect(await served('cleaner')).toEqual(cleaner)
     expect(await served('promoter')).toEqual(promoter)
     const authority = (path: string, ...what: readonly string[]) =>

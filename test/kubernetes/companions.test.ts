@@ -66,7 +66,13 @@ describe.skipIf(missing)('a companion Service on a real kube-apiserver', () => {
 
   beforeAll(async () => {
     cluster = await startReferenceCluster({ durable: false, controllerManager: { controllers } })
-    const manifests = installManifests({ roles: ['activator'], image: 'none', replicas: 1, dryRun: false })
+    const manifests = installManifests({
+      roles: ['activator'],
+      image: 'none',
+      replicas: 1,
+      dryRun: false,
+      separateRoles: true,
+    })
     await apply(...manifests.filter(({ kind }) => kind !== 'Deployment'))
     run = await startAs(cluster, 'activator', { 'proxy-address': proxy })
     await apply(service('shop', { 'proxless/deployment': 'shop', 'proxless/domains': 'shop.example.io' }))

@@ -25,7 +25,13 @@ describe.skipIf(missing)('sojourn drain on a real kube-apiserver', () => {
   beforeAll(async () => {
     const controllers = ['garbage-collector-controller', 'namespace-controller', 'clusterrole-aggregation-controller']
     cluster = await startReferenceCluster({ durable: false, controllerManager: { controllers } })
-    manifests = installManifests({ roles: ['collector'], image: 'none', replicas: 1, dryRun: false })
+    manifests = installManifests({
+      roles: ['collector'],
+      image: 'none',
+      replicas: 1,
+      dryRun: false,
+      separateRoles: true,
+    })
     await kubectl('apply', ...manifests.filter(({ kind }) => kind !== 'Deployment'))
     await vi.waitFor(() => kubectl('get bonds -A'), wait)
     await kubectl('apply', targets(['', 'configmaps', 'get list watch patch delete']))

@@ -24,7 +24,13 @@ describe.skipIf(missing)('a forecast of a real cluster', () => {
 
   beforeAll(async () => {
     cluster = await startReferenceCluster({ durable: false })
-    const manifests = installManifests({ roles: ['cleaner'], image: 'none', replicas: 1, dryRun: false })
+    const manifests = installManifests({
+      roles: ['cleaner'],
+      image: 'none',
+      replicas: 1,
+      dryRun: false,
+      separateRoles: true,
+    })
     await apply(...manifests.filter(({ kind }) => kind === 'CustomResourceDefinition'))
     await vi.waitFor(() => kubectl('get', 'cleaners', '-A'), { timeout: 20_000, interval: 200 })
     const target = { name: 'it', delete: true, reference: { version: 'v1', kind: 'ConfigMap', name: 'old' } }

@@ -33,7 +33,7 @@ describe.skipIf(missing)('a Cleaner in a real cluster', () => {
   /** With what docs/guide/security.md says that it needs for releases, and nothing else. */
   async function cleaner() {
     const items = [
-      ...rbacFor(['cleaner']),
+      ...rbacFor(['cleaner'], { separateRoles: true }),
       ...creatorPolicies({ admission: 'MAP', restorers: [] }),
       targets(
         ['', 'secrets configmaps', 'get list patch delete'],

@@ -66,7 +66,13 @@ describe.skipIf(missing)('a Service taken over on a real kube-apiserver', () => 
 
   beforeAll(async () => {
     cluster = await startReferenceCluster({ durable: false, controllerManager: { controllers } })
-    const manifests = installManifests({ roles: ['activator'], image: 'none', replicas: 1, dryRun: false })
+    const manifests = installManifests({
+      roles: ['activator'],
+      image: 'none',
+      replicas: 1,
+      dryRun: false,
+      separateRoles: true,
+    })
     await apply(...manifests.filter(({ kind }) => kind !== 'Deployment'))
     run = await startAs(cluster, 'activator', flags)
     const container = { name: 'a', image: 'none', ports: [{ name: 'web', containerPort: 8080 }] }

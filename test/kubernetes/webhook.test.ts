@@ -29,7 +29,13 @@ describe.skipIf(missing)('the webhook in a real cluster', () => {
   beforeAll(async () => {
     cluster = await startReferenceCluster({ durable: false })
     ;[port = 0] = await freePorts(1)
-    const manifests = installManifests({ roles: ['cleaner'], image: 'sojourn', replicas: 1, dryRun: false })
+    const manifests = installManifests({
+      roles: ['cleaner'],
+      image: 'sojourn',
+      replicas: 1,
+      dryRun: false,
+      separateRoles: true,
+    })
     const isKind = ({ kind }: KubeObject) => kind === 'Namespace' || kind === 'CustomResourceDefinition'
     for (const items of [manifests.filter(isKind), manifests.filter((manifest) => !isKind(manifest))])
       await run('kubectl', ['apply', '--server-side', '-f', '-'], {

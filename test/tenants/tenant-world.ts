@@ -84,7 +84,7 @@ function hasCreatorPolicy(): boolean {
 }
 
 function manifests(): readonly KubeObject[] {
-  return installManifests({ roles: clusterRoles, image: 'sojourn:1', replicas: 1, dryRun: false })
+  return installManifests({ roles: clusterRoles, image: 'sojourn:1', replicas: 1, dryRun: false, separateRoles: true })
 }
 
 /** `sojourn up`, as its user starts it. */

@@ -14,6 +14,9 @@
 {{- if and (eq .Values.tenancy.admission "Webhook") (not (and .Values.webhook.enabled .Values.roles.cleaner.enabled)) -}}
 {{- fail "tenancy.admission Webhook needs webhook.enabled and roles.cleaner.enabled: the cleaner serves it" -}}
 {{- end -}}
+{{- if and (not .Values.separateRoles) .Values.webhook.tlsSecret .Values.promoter.tlsSecret (ne .Values.webhook.tlsSecret .Values.promoter.tlsSecret) -}}
+{{- fail "webhook.tlsSecret and promoter.tlsSecret must be the same Secret, because one process serves both; or set separateRoles" -}}
+{{- end -}}
 {{- $enabled := false -}}
 {{- range .Values.roles }}{{ if .enabled }}{{ $enabled = true }}{{ end }}{{ end -}}
 {{- if not $enabled -}}
@@ -22,6 +25,40 @@
 {{- if and .Values.webhook.tlsSecret (not .Values.webhook.caBundle) -}}
 {{- fail "webhook.tlsSecret needs webhook.caBundle: the certificate authority that the API server trusts" -}}
 {{- end -}}
+{{- end -}}
+
+{{/*
+The Deployments, as a list: one for all roles, or one for each; and one for the proxy, which takes requests and may change nothing.
+`parts` says what of the activator's work it does.
+*/}}
+{{- define "sojourn.workloads" -}}
+{{- $all := list -}}
+{{- $roles := list -}}
+{{- $common := dict "env" list "envFrom" list "serviceAccountAnnotations" dict -}}
+{{- range $role, $given := .Values.roles -}}
+{{- if $given.enabled -}}
+{{- $roles = append $roles $role -}}
+{{- $own := dict "name" (printf "sojourn-%s" $role) "component" $role "roles" (list $role) "part" (ternary "scaler" "" (eq $role "activator")) -}}
+{{- $all = append $all (merge $own (omit $given "enabled")) -}}
+{{- $common = dict "env" (concat $common.env $given.env) "envFrom" (concat $common.envFrom $given.envFrom) "serviceAccountAnnotations" (merge $common.serviceAccountAnnotations $given.serviceAccountAnnotations) -}}
+{{- end -}}
+{{- end -}}
+{{- if not .Values.separateRoles -}}
+{{- $one := dict "name" "sojourn" "component" "controllers" "roles" $roles "part" (ternary "scaler" "" (has "activator" $roles)) "replicas" .Values.replicas -}}
+{{- $all = list (merge $one $common) -}}
+{{- end -}}
+{{- if has "activator" $roles -}}
+{{- $proxy := dict "name" "sojourn-proxy" "component" "proxy" "roles" (list "activator") "part" "proxy" -}}
+{{- $given := .Values.roles.activator -}}
+{{- $proxy = merge $proxy (dict "env" (concat $given.env .Values.proxy.env) "envFrom" (concat $given.envFrom .Values.proxy.envFrom)) -}}
+{{- $all = append $all (merge $proxy (pick .Values.proxy "replicas" "resources" "serviceAccountAnnotations")) -}}
+{{- end -}}
+{{- toYaml $all -}}
+{{- end -}}
+
+{{/* The ServiceAccount of a role, or of the proxy. */}}
+{{- define "sojourn.account" -}}
+{{- ternary (printf "sojourn-%s" .role) "sojourn" (or .root.Values.separateRoles (eq .role "proxy")) -}}
 {{- end -}}
 
 {{/* What records the creators of objects: MAP, Webhook or Off. */}}
@@ -82,8 +119,10 @@ metadata:
 spec:
   secretName: {{ include "sojourn.certificate" . }}
   dnsNames:
-    - sojourn-{{ .role }}.{{ .root.Release.Namespace }}.svc
-    - sojourn-{{ .role }}.{{ .root.Release.Namespace }}.svc.cluster.local
+    {{- range ternary (list .role) (list "cleaner" "promoter") .root.Values.separateRoles }}
+    - sojourn-{{ . }}.{{ $.root.Release.Namespace }}.svc
+    - sojourn-{{ . }}.{{ $.root.Release.Namespace }}.svc.cluster.local
+    {{- end }}
   issuerRef: {{- toYaml .issuerRef | nindent 4 }}
 {{- end }}
 

@@ -1,5 +1,5 @@
 import { approval, type Approval } from '../../apis/approval.ts'
-import { sojournNamespace } from '../../apis/group.ts'
+import { accountsOf, celList } from './policy.ts'
 import type { AdmissionHook } from '../../apiserver/objects/contract/admission.ts'
 import type { KubeObject } from '../../kube/object.ts'
 import { StatusError } from '../../kube/status-error.ts'
@@ -7,7 +7,6 @@ import { StatusError } from '../../kube/status-error.ts'
 const name = 'sojourn-approvals'
 const labels = { 'app.kubernetes.io/name': 'sojourn', 'app.kubernetes.io/part-of': 'sojourn' }
 const { group, plural, kind } = approval
-const promoter = `system:serviceaccount:${sojournNamespace}:sojourn-promoter`
 
 /** On the embedded server: users create Approvals only in their own name. Administrators may name any approver. */
 export const approvalAdmission: AdmissionHook = {
@@ -33,7 +32,7 @@ export const approvalManifests: readonly KubeObject[] = [
       validations: [
         {
           // The promoter creates Approvals for signed requests, in the signers' names.
-          expression: `object.spec.approver == request.userInfo.username || request.userInfo.username == '${promoter}' || (has(request.userInfo.groups) && 'system:masters' in request.userInfo.groups)`,
+          expression: `object.spec.approver == request.userInfo.username || request.userInfo.username in ${celList(accountsOf('promoter'))} || (has(request.userInfo.groups) && 'system:masters' in request.userInfo.groups)`,
           messageExpression:
             "'spec.approver: must be ' + request.userInfo.username + ', the user who creates the Approval'",
           reason: 'Forbidden',

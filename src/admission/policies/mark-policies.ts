@@ -1,8 +1,7 @@
 import { bond, inUseAnnotation, inUseLabel, inUsePolicy } from '../../apis/bond.ts'
-import { sojournNamespace } from '../../apis/group.ts'
 import { expirationMark, expirationMarks, keepMark } from '../../departures/door/protection.ts'
 import type { KubeObject } from '../../kube/object.ts'
-import { boundPolicy } from './policy.ts'
+import { accountsOf, boundPolicy, celList } from './policy.ts'
 
 /** Admission policies that protect marked objects, whether Sojourn runs or not. Needs Kubernetes 1.30. */
 export function keepPolicies(): readonly KubeObject[] {
@@ -71,8 +70,6 @@ const inUse = {
   ],
 }
 
-const collectorAccount = `system:serviceaccount:${sojournNamespace}:sojourn-collector`
-
 /** A Bond never grants its author extra rights. The same rule as src/admission/bond-authority.ts has for the embedded server. */
 const authority = {
   matchConstraints: {
@@ -82,7 +79,7 @@ const authority = {
   },
   matchConditions: [
     { name: 'spec-changed', expression: "request.operation == 'CREATE' || object.spec != oldObject.spec" },
-    { name: 'not-the-collector', expression: `request.userInfo.username != '${collectorAccount}'` },
+    { name: 'not-the-collector', expression: `!(request.userInfo.username in ${celList(accountsOf('collector'))})` },
   ],
   variables: [
     ...['dependent', 'dependency'].flatMap((end) => [

@@ -23,10 +23,15 @@ export function boundPolicy(name: string, spec: Readonly<Record<string, unknown>
   ]
 }
 
+const rolesWithAccounts = ['cleaner', 'collector', 'janitor', 'promoter', 'activator'] as const
+
+/** The user names of the accounts under which a role runs: its own, or the one that all roles share. */
+export function accountsOf(role: (typeof rolesWithAccounts)[number]): readonly string[] {
+  return [`sojourn-${role}`, 'sojourn'].map((name) => `system:serviceaccount:${sojournNamespace}:${name}`)
+}
+
 /** The user names of Sojourn's accounts in a cluster. */
-export const sojournAccounts: readonly string[] = ['cleaner', 'collector', 'janitor', 'promoter', 'activator'].map(
-  (role) => `system:serviceaccount:${sojournNamespace}:sojourn-${role}`,
-)
+export const sojournAccounts: readonly string[] = [...new Set(rolesWithAccounts.flatMap(accountsOf))]
 
 /** A list of texts in CEL. */
 export function celList(texts: readonly string[]): string {

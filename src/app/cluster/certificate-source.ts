@@ -7,6 +7,7 @@ import { sleep, type Clock } from '../../runtime/time/clock.ts'
 import type { Logger } from '../../runtime/observability/log.ts'
 import type { Config } from '../config/config.ts'
 import { keptCertificate, type KeptCertificatePorts } from '../core/kept-certificate.ts'
+import type { ServerCertificate } from './side-server.ts'
 import { nameOf, type ClusterRole } from '../install/rbac.ts'
 import { webhookCertificate } from './webhook-certificate.ts'
 import { promoterSecret } from '../../admission/webhook-configuration.ts'
@@ -14,7 +15,7 @@ import { promoterSecret } from '../../admission/webhook-configuration.ts'
 /** Provides a server's certificate. */
 export interface CertificateSource {
   /** The one to use now. Throws when it cannot be read. */
-  readonly current: () => Promise<KeyPair>
+  readonly current: () => Promise<ServerCertificate>
   /** A self-signed one, for while `current` fails. */
   readonly own?: KeyPair
 }
@@ -32,8 +33,10 @@ export function certificateSource(config: Config, ports: SourcePorts): Certifica
   const { server: own } = loadCredentials({ hosts: [config.host, ...hosts], now: ports.clock.now() })
   const shared = async () => {
     const webhook = called.includes('cleaner') ? await webhookCertificate({ ...ports, hosts }) : undefined
-    if (webhook || !called.includes('promoter')) return webhook
-    return (await keptCertificate(promoterSecret, { ...ports, hosts }))?.server
+    const kept = called.includes('promoter') ? await keptCertificate(promoterSecret, { ...ports, hosts }) : undefined
+    // Callers of the promoter trust another authority than the API server does: the name they ask for tells them apart.
+    if (webhook && kept) return { ...webhook, byHost: new Map(namesOf('promoter').map((name) => [name, kept.server])) }
+    return webhook ?? kept?.server
   }
   return { current: async () => (await shared()) ?? own, own }
 }
@@ -47,7 +50,7 @@ function namesOf(role: ClusterRole): readonly string[] {
 }
 
 /** The certificate at start. Without the Secret only callers by DNS name fail; everything else works. */
-export async function firstCertificate({ current, own }: CertificateSource, log: Logger): Promise<KeyPair> {
+export async function firstCertificate({ current, own }: CertificateSource, log: Logger): Promise<ServerCertificate> {
   try {
     return await current()
   } catch (error) {
@@ -72,7 +75,11 @@ function fileSource(certificate: string, key: string): CertificateSource {
 /** Reads the certificate every minute and uses a new one without a restart. One that cannot be read leaves the current one in use. */
 export function followCertificate(
   source: CertificateSource,
-  { clock, log, use }: { readonly clock: Clock; readonly log: Logger; readonly use: (pair: KeyPair) => void },
+  {
+    clock,
+    log,
+    use,
+  }: { readonly clock: Clock; readonly log: Logger; readonly use: (certificate: ServerCertificate) => void },
 ): { start(signal: AbortSignal): Promise<void> } {
   return {
     async start(signal) {

@@ -1,12 +1,16 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createServer, type Server } from 'node:https'
 import type { AddressInfo } from 'node:net'
+import { createSecureContext, type SecureContext } from 'node:tls'
 import type { KeyPair } from '../../apiserver/auth/certificates/certificate.ts'
 import type { Client } from '../../client/client.ts'
 import type { ResourceType } from '../../kube/object.ts'
 import type { RouteUser } from '../../runtime/http/route.ts'
 import { isAllowed } from '../../client/access-review.ts'
 import type { RouteTable } from '../core/route-table.ts'
+
+/** A certificate, and others for callers that ask for these names. */
+export type ServerCertificate = KeyPair & { readonly byHost?: ReadonlyMap<string, KeyPair> }
 
 export interface SideServerOptions {
   readonly host: string
@@ -15,7 +19,7 @@ export interface SideServerOptions {
   /** The cluster that authenticates and authorizes callers. */
   readonly client: Client
   /** The first one; `use` replaces it. */
-  readonly certificate: KeyPair
+  readonly certificate: ServerCertificate
   /** Whether this replica can do its work. */
   readonly isReady: () => boolean
 }
@@ -24,15 +28,20 @@ export interface SideServerOptions {
 export interface SideServer {
   readonly url: string
   /** Uses this certificate from the next connection on. */
-  readonly use: (certificate: KeyPair) => void
+  readonly use: (certificate: ServerCertificate) => void
   close(): Promise<void>
 }
 
 /** The HTTPS server of `sojourn run`: health, metrics, opt-out pages, approvals, the webhook. */
 export async function startSideServer(options: SideServerOptions): Promise<SideServer> {
   const { host, port } = options
+  let byHost = contextsOf(options.certificate)
   const server = createServer(
-    { ...contextOf(options.certificate), ALPNProtocols: ['http/1.1'] },
+    {
+      ...contextOf(options.certificate),
+      ALPNProtocols: ['http/1.1'],
+      SNICallback: (name, done) => done(null, byHost.get(name)),
+    },
     (request, response) => {
       answer(options, request, response).catch(() => response.destroy())
     },
@@ -41,13 +50,20 @@ export async function startSideServer(options: SideServerOptions): Promise<SideS
   const { port: bound } = server.address() as AddressInfo
   return {
     url: `https://${host}:${bound}`,
-    use: (certificate) => server.setSecureContext(contextOf(certificate)),
+    use: (certificate) => {
+      byHost = contextsOf(certificate)
+      server.setSecureContext(contextOf(certificate))
+    },
     close: () => closed(server),
   }
 }
 
 function contextOf({ certificate, key }: KeyPair): { cert: string; key: string } {
   return { cert: certificate, key }
+}
+
+function contextsOf({ byHost = new Map() }: ServerCertificate): ReadonlyMap<string, SecureContext> {
+  return new Map([...byHost].map(([name, pair]) => [name, createSecureContext(contextOf(pair))]))
 }
 
 async function answer(

@@ -30,6 +30,7 @@ describe('readConfig', () => {
       activator: {
         proxyProtocol: false,
         tlsPolicy: {},
+        part: 'all',
         peerPort: 0,
         peerLeaseMs: 15_000,
         companions: false,

@@ -27,7 +27,7 @@ it.each(clusterRoles)('lets the %s do all of its own work with its own account',
     if (type) await administrator.create(type, manifest)
   }
   // The embedded server judges our kinds itself and takes no webhooks.
-  for (const manifest of installManifests({ ...options, roles: [role] }))
+  for (const manifest of installManifests({ ...options, roles: [role], separateRoles: true }))
     if (manifest.kind !== 'ValidatingWebhookConfiguration') await create(manifest)
   await create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'team' } })
   for (const manifest of work[role]) await create(manifest)
@@ -68,32 +68,71 @@ it.each(clusterRoles)('lets the %s do all of its own work with its own account',
 it('applies in order: namespace, kinds, accounts, workloads, webhook', () => {
   const kinds = [...new Set(installManifests(options).map(({ kind }) => kind))]
   expect(kinds.slice(0, 3)).toEqual(['Namespace', 'CustomResourceDefinition', 'ServiceAccount'])
-  expect(kinds.slice(-4)).toEqual(['Secret', 'Deployment', 'Service', 'ValidatingWebhookConfiguration'])
+  expect(kinds.slice(-3)).toEqual(['Deployment', 'Service', 'ValidatingWebhookConfiguration'])
   expect(installManifests(options).filter(({ kind }) => kind === 'CustomResourceDefinition')).toHaveLength(
     allKinds.length,
   )
 })
 
-it('runs as many activators as are asked for, each of which can be found by the others', () => {
-  const deployment = installManifests({ ...options, replicas: 3 }).find(
-    ({ kind, metadata }) => kind === 'Deployment' && metadata.name === 'sojourn-activator',
-  )
-  const args = expect.arrayContaining(['--host=0.0.0.0', '--peer-port=7081']) as unknown
+it('runs as many proxies and activators as are asked for, each of which can be found by the others', () => {
+  const deployments = installManifests({ ...options, replicas: 3 }).filter(({ kind }) => kind === 'Deployment')
+  expect(deployments.map(({ metadata }) => metadata.name)).toEqual(['sojourn', 'sojourn-proxy'])
   const env = expect.arrayContaining([expect.objectContaining({ name: 'POD_IP' })]) as unknown
-  expect(deployment).toMatchObject({
-    spec: { replicas: 3, template: { spec: { containers: [{ args, env }] } } },
-  })
+  for (const [index, part] of ['scaler', 'proxy'].entries()) {
+    const wanted = ['--host=0.0.0.0', '--peer-port=7081', `--activator-part=${part}`]
+    const args = expect.arrayContaining(wanted) as unknown
+    expect(deployments[index]).toMatchObject({
+      spec: { replicas: 3, template: { spec: { containers: [{ args, env }] } } },
+    })
+  }
 })
+
+it('gives the process that takes requests no right to write but its own Lease, and no Secret but that of the replicas', () => {
+  const { reviews, cluster, own } = accessOf('proxy')
+  const verbs = (rules: typeof own) => [...new Set(rules.flatMap((rule) => rule.verbs))].toSorted()
+  expect(verbs(cluster)).toEqual(['get', 'list', 'watch'])
+  expect(cluster.flatMap(({ resources }) => resources)).not.toContain('secrets')
+  expect(verbs(reviews)).toEqual(['create'])
+  const secrets = own.filter(({ resources }) => resources.includes('secrets'))
+  expect(secrets).toEqual([expect.objectContaining({ resourceNames: ['sojourn-activator-peers'], verbs: ['get'] })])
+  const writes = own.filter((rule) => rule.verbs.some((verb) => !['get', 'list', 'watch'].includes(verb)))
+  expect(writes.flatMap(({ resources }) => resources)).toEqual(['leases', 'leases'])
+  expect(writes.find((rule) => rule.verbs.includes('update'))?.resourceNames).toContain('activator-member-0')
+})
+
+it.each([false, true])(
+  'has the same roles, whether they are separate (%s) or not; only the accounts differ',
+  (separateRoles) => {
+    const manifests = installManifests({ ...options, separateRoles })
+    const named = (wanted: string) =>
+      manifests.filter(({ kind }) => kind === wanted).map(({ metadata }) => metadata.name)
+    const accounts = separateRoles
+      ? [...clusterRoles.map((role) => `sojourn-${role}`), 'sojourn-proxy']
+      : ['sojourn', 'sojourn-proxy']
+    for (const kind of ['ServiceAccount', 'Deployment', 'NetworkPolicy', 'PodDisruptionBudget'])
+      expect([kind, named(kind)]).toEqual([kind, accounts])
+    expect(named('Role')).toEqual([...clusterRoles.map((role) => `sojourn-${role}`), 'sojourn-proxy'])
+    const bound = manifests.filter(({ kind }) => kind.endsWith('RoleBinding')) as unknown as readonly (KubeObject & {
+      readonly subjects: readonly { readonly name: string }[]
+    })[]
+    for (const { metadata, subjects } of bound)
+      expect(subjects[0]?.name === 'sojourn-proxy').toBe(metadata.name?.startsWith('sojourn-proxy'))
+  },
+)
 
 it('lets an activator of one namespace see that one only', () => {
   const manifests = rbacFor(['activator'], { activatorNamespace: 'shop', options: ['tls'] })
   const named = (kind: string) => manifests.filter((each) => each.kind === kind)
   const resources = (object: KubeObject) =>
     ((object['rules'] ?? []) as readonly { readonly resources: readonly string[] }[]).flatMap((rule) => rule.resources)
-  expect(named('ClusterRole').flatMap(resources)).toEqual(['tokenreviews', 'subjectaccessreviews'])
+  const reviews = ['tokenreviews', 'subjectaccessreviews']
+  expect(named('ClusterRole').flatMap(resources)).toEqual([...reviews, ...reviews])
   const [scope] = named('Role').filter(({ metadata }) => metadata.namespace === 'shop')
   expect(resources(scope!)).toEqual(expect.arrayContaining(['services', 'deployments/scale', 'secrets']))
-  expect(named('ClusterRoleBinding').map(({ metadata }) => metadata.name)).toEqual(['sojourn-activator'])
+  expect(named('ClusterRoleBinding').map(({ metadata }) => metadata.name)).toEqual([
+    'sojourn-activator',
+    'sojourn-proxy',
+  ])
   const targets = named('RoleBinding').find(({ metadata }) => metadata.name === 'sojourn-activator-targets')
   expect(targets).toMatchObject({ metadata: { namespace: 'shop' }, roleRef: { kind: 'ClusterRole' } })
 })
@@ -117,7 +156,7 @@ it('lets the activator remove its companion Services only where there are to be 
 })
 
 it('uses no wildcard and names only the accounts of the roles that are wanted', () => {
-  const manifests = rbacFor(['promoter', 'api'])
+  const manifests = rbacFor(['promoter', 'api'], { separateRoles: true })
   expect(JSON.stringify(manifests)).not.toContain('"*"')
   expect(manifests.filter(({ kind }) => kind === 'ServiceAccount').map(({ metadata }) => metadata.name)).toEqual([
     'sojourn-promoter',

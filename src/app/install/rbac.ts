@@ -7,6 +7,8 @@ import {
   certificateRules,
   companionRules,
   fleetRules,
+  proxyFleetRules,
+  proxyRules,
   takeoverRules,
 } from '../../systems/activator/cluster/access.ts'
 import { isRecord } from '../../systems/janitor/kubernetes/custom-references.ts'
@@ -27,6 +29,12 @@ export interface Rule {
 /** The roles that run in a cluster, each with its own ServiceAccount. */
 export const clusterRoles = ['cleaner', 'collector', 'janitor', 'promoter', 'activator'] as const
 export type ClusterRole = (typeof clusterRoles)[number]
+
+/** What has permissions of its own: the roles, and the processes that take requests for the activator. */
+export type Component = ClusterRole | 'proxy'
+
+/** The account of all roles, unless they are separate. Processes that take requests never use it. */
+export const commonAccount = 'sojourn'
 
 /** The permissions of one role, by scope. */
 export interface RoleAccess {
@@ -54,9 +62,9 @@ const rbac = 'rbac.authorization.k8s.io'
 export const targetsLabel = 'sojourn.dev/aggregate-to-targets'
 
 /** The minimum permissions of a role, without those to delete: see docs/guide/security.md. */
-export function accessOf(role: ClusterRole): RoleAccess {
+export function accessOf(role: Component): RoleAccess {
   const { cluster, own = [], credentials = [], options = {}, deletesTargets = true } = byRole[role]
-  const needed = deletesTargets ? [...safeguards, events] : [events]
+  const needed = deletesTargets ? [...safeguards, events] : role === 'proxy' ? [] : [events]
   const here = deletesTargets ? [switches, leaseRule, ...own] : own
   return { reviews, cluster: [...needed, ...cluster], own: here, credentials, options, deletesTargets }
 }
@@ -100,7 +108,7 @@ const recordProofs: readonly Rule[] = ['validatingadmissionpolicies', 'validatin
 )
 const clusters: Rule = { apiGroups: ['gitops.weave.works'], resources: ['gitopsclusters'], verbs: follow }
 
-const byRole: Readonly<Record<ClusterRole, Pick<RoleAccess, 'cluster'> & Partial<RoleAccess>>> = {
+const byRole: Readonly<Record<Component, Pick<RoleAccess, 'cluster'> & Partial<RoleAccess>>> = {
   cleaner: {
     cluster: [
       { apiGroups: ['cleaner.vtex.dev'], resources: ['cleaners'], verbs: [...read, 'patch', 'delete'] },
@@ -189,6 +197,7 @@ const byRole: Readonly<Record<ClusterRole, Pick<RoleAccess, 'cluster'> & Partial
     options: { companions: companionRules, takeover: takeoverRules, tls: certificateRules },
     deletesTargets: false,
   },
+  proxy: { cluster: proxyRules, own: proxyFleetRules, options: { tls: certificateRules }, deletesTargets: false },
 }
 
 /** All kinds that detectors read to find references and owners, Sojourn's own included. Without them, use and owner are unknown. */
@@ -212,33 +221,54 @@ export interface RbacOptions {
   readonly options?: readonly string[]
   /** The one namespace that the activator serves. Defaults to all. */
   readonly activatorNamespace?: string
+  /** Whether each role has its own ServiceAccount. Defaults to false: one account has the permissions of all. */
+  readonly separateRoles?: boolean
 }
 
 /** ServiceAccounts, roles and bindings with the minimum permissions of these roles. */
 export function rbacFor(roles: readonly Role[], options: RbacOptions = {}): readonly KubeObject[] {
-  return clusterRoles.filter((role) => roles.includes(role)).flatMap((role) => roleManifests(role, options))
+  const components = componentsOf(roles)
+  const accounts = new Set(components.map((component) => accountOf(component, options)))
+  return [
+    ...[...accounts].map((name) => ({
+      apiVersion: 'v1',
+      kind: 'ServiceAccount',
+      metadata: { name, namespace: sojournNamespace, labels },
+    })),
+    ...components.flatMap((component) => roleManifests(component, options)),
+  ]
 }
 
-/** The name of a role's ServiceAccount, Deployment and RBAC objects. */
-export function nameOf(role: ClusterRole): string {
-  return `sojourn-${role}`
+/** The roles among these that run in a cluster, and the proxy if the activator does. */
+export function componentsOf(roles: readonly Role[]): readonly Component[] {
+  const wanted = clusterRoles.filter((role) => roles.includes(role))
+  return wanted.includes('activator') ? [...wanted, 'proxy'] : wanted
 }
 
-function roleManifests(role: ClusterRole, wanted: RbacOptions): readonly KubeObject[] {
+/** The name of a component's RBAC objects and, where roles are separate, of its ServiceAccount and Deployment. */
+export function nameOf(component: Component): string {
+  return `sojourn-${component}`
+}
+
+/** The ServiceAccount of a component, and the name of its Deployment. */
+export function accountOf(component: Component, { separateRoles = false }: Pick<RbacOptions, 'separateRoles'>): string {
+  return separateRoles || component === 'proxy' ? nameOf(component) : commonAccount
+}
+
+function roleManifests(role: Component, wanted: RbacOptions): readonly KubeObject[] {
+  const account = accountOf(role, wanted)
   const { reviews: asked, cluster, own, credentials, options, deletesTargets } = accessOf(role)
   const name = nameOf(role)
   const rules = [...cluster, ...(wanted.options ?? []).flatMap((option) => options[option] ?? [])]
-  const only = role === 'activator' ? wanted.activatorNamespace : undefined
-  const here = { name, namespace: sojournNamespace, labels }
+  const only = role === 'activator' || role === 'proxy' ? wanted.activatorNamespace : undefined
   return [
-    { apiVersion: 'v1', kind: 'ServiceAccount', metadata: here },
-    ...bound(role, name, { rules: only === undefined ? [...asked, ...rules] : asked }),
-    ...(only === undefined ? [] : boundIn(only, { accounts: [name], name: `${name}-scope`, rules })),
-    ...(credentials.length > 0 ? bound(role, `${name}-credentials`, { rules: credentials }) : []),
+    ...bound(account, name, { rules: only === undefined ? [...asked, ...rules] : asked }),
+    ...(only === undefined ? [] : boundIn(only, { accounts: [account], name: `${name}-scope`, rules })),
+    ...(credentials.length > 0 ? bound(account, `${name}-credentials`, { rules: credentials }) : []),
     // The administrator chooses what may be read and deleted: ClusterRoles with these labels are aggregated. The aggregation controller
     // owns `rules`: a manifest that names them conflicts with it in a server-side apply.
     ...bound(
-      role,
+      account,
       `${name}-targets`,
       {
         aggregationRule: {
@@ -247,7 +277,7 @@ function roleManifests(role: ClusterRole, wanted: RbacOptions): readonly KubeObj
       },
       only,
     ),
-    ...boundIn(sojournNamespace, { accounts: [name], name, rules: own }),
+    ...boundIn(sojournNamespace, { accounts: [account], name, rules: own }),
   ]
 }
 
@@ -284,7 +314,7 @@ export const tenantRules: readonly Rule[] = [core(['serviceaccounts'], ['get', '
  * are cluster administrators in effect.
  */
 export function tenantManifests(namespace: string): readonly KubeObject[] {
-  const accounts = (['cleaner', 'collector', 'promoter'] as const).map(nameOf)
+  const accounts = [commonAccount, ...(['cleaner', 'collector', 'promoter'] as const).map(nameOf)]
   return boundIn(namespace, { accounts, name: 'sojourn-tenant', rules: tenantRules })
 }
 
@@ -310,13 +340,13 @@ function boundIn(
 }
 
 /** The labels by which an administrator's ClusterRoles are aggregated to a role. */
-export function aggregated(role: ClusterRole, deletesTargets: boolean): readonly string[] {
+export function aggregated(role: Component, deletesTargets: boolean): readonly string[] {
   return [`sojourn.dev/aggregate-to-${role}`, ...(deletesTargets ? [targetsLabel] : [])]
 }
 
 /** A ClusterRole, bound in the whole cluster or in one namespace. */
 function bound(
-  role: ClusterRole,
+  account: string,
   name: string,
   content: Readonly<Record<string, unknown>>,
   namespace?: string,
@@ -328,7 +358,7 @@ function bound(
       kind: namespace === undefined ? 'ClusterRoleBinding' : 'RoleBinding',
       metadata: { ...placeOf({ name, namespace }), labels },
       roleRef: { apiGroup: rbac, kind: 'ClusterRole', name },
-      subjects: [{ kind: 'ServiceAccount', name: nameOf(role), namespace: sojournNamespace }],
+      subjects: [{ kind: 'ServiceAccount', name: account, namespace: sojournNamespace }],
     },
   ]
 }

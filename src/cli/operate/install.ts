@@ -17,6 +17,7 @@ Examples:
   sojourn install --only cleaner,janitor --dry-run
   sojourn install --admission Webhook      # for Kubernetes 1.30 to 1.35
   sojourn install --crds-only
+  sojourn install --separate-roles          # a Deployment and an account for each role
   sojourn install tenant team-a            # the right to act as the ServiceAccounts of team-a`,
   flags: {
     only: { type: 'string', value: 'ROLE,…', help: 'Install only these roles (default: all that run in a cluster)' },
@@ -26,6 +27,10 @@ Examples:
       type: 'string',
       value: 'NAME',
       help: 'Limit the activator to this namespace, with a Role in it (default: all namespaces)',
+    },
+    'separate-roles': {
+      type: 'boolean',
+      help: 'A Deployment with its own ServiceAccount for each role (default: one for all roles, and one for the proxy)',
     },
     admission: {
       type: 'string',
@@ -63,6 +68,7 @@ Examples:
       image: textFlag(flags, 'image') ?? defaultImage,
       replicas,
       dryRun,
+      separateRoles: flags['separate-roles'] === true,
       admission: admissionOf(textFlag(flags, 'admission')),
       restorers: restorersOf(textFlag(flags, 'restorers')),
       ...(activatorNamespace === undefined ? {} : { activatorNamespace }),

@@ -37,7 +37,7 @@ export class LeaseMembership {
       this.#find(name),
     )
     this.#leader = this.#lease(leaderPart)
-    this.#seats = Array.from({ length: options.seats ?? 64 }, (_, seat) => this.#lease(seatPart(seat)))
+    this.#seats = Array.from({ length: options.seats ?? maxMembers }, (_, seat) => this.#lease(seatPart(seat)))
   }
 
   /** Whether this member leads now. Ask before each act: a lease that is not renewed in time is lost. */
@@ -123,6 +123,14 @@ export class LeaseMembership {
 /** Older versions elect their leader by the same Lease: it keeps its name. */
 const leaderPart = 'slot-0'
 const groupLabel = 'sojourn.dev/shard-group'
+
+/** How many members a group can have, unless told otherwise. */
+export const maxMembers = 64
+
+/** The name of the Lease of a group's member. */
+export function memberLease(group: string, seat: number): string {
+  return `${group}-${seatPart(seat)}`
+}
 
 function seatPart(seat: number): string {
   return `member-${seat}`

@@ -53,7 +53,8 @@ await describeWith(['helm'], 'the chart', () => {
 
   it('renders nothing for a role that is disabled', async () => {
     const others = clusterRoles.filter((role) => role !== 'janitor')
-    const objects = await render(others.map((role) => `--set roles.${role}.enabled=false`).join(' '))
+    const off = others.map((role) => `--set roles.${role}.enabled=false`)
+    const objects = await render(`--set separateRoles=true ${off.join(' ')}`)
     for (const kind of ['Deployment', 'ServiceAccount', 'NetworkPolicy', 'PodDisruptionBudget', 'Service'])
       expect([kind, names(objects, kind)]).toEqual([kind, ['sojourn-janitor']])
   })
@@ -87,9 +88,7 @@ await describeWith(['helm'], 'the chart', () => {
     const text = JSON.stringify(objects)
     expect(text).toContain('--takeover-ports=20000-20099')
     expect(text).toContain('--check-port=7082')
-    const policy = objects.find(
-      ({ kind, metadata }) => kind === 'NetworkPolicy' && metadata.name === 'sojourn-activator',
-    )
+    const policy = objects.find(({ kind, metadata }) => kind === 'NetworkPolicy' && metadata.name === 'sojourn-proxy')
     expect(JSON.stringify(policy)).toContain('{"port":20000,"endPort":20099},{"port":"check"}')
     const service = objects.find(({ kind, metadata }) => kind === 'Service' && metadata.name === 'sojourn-proxy')
     expect(JSON.stringify(service)).toContain('"targetPort":"check"')
@@ -208,11 +207,12 @@ await describeWith(['helm'], 'the chart', () => {
     await session.run(`upgrade sojourn ${chart} ${flags} --dry-run=server`)
     await session.run(`upgrade sojourn ${chart} ${flags} --set dryRun=false,roles.promoter.enabled=false`)
     const deployments = await get('/apis/apps/v1/namespaces/sojourn-system/deployments')
-    expect(deployments?.items?.map(({ metadata }) => metadata.name)).toEqual(
-      clusterRoles
-        .filter((role) => role !== 'promoter')
-        .map((role) => `sojourn-${role}`)
-        .toSorted(),
+    const namesIn = (list: typeof deployments) => list?.items?.map(({ metadata }) => metadata.name)
+    expect(namesIn(deployments)).toEqual(['sojourn', 'sojourn-proxy'])
+    await session.run(`upgrade sojourn ${chart} ${flags} --set separateRoles=true,roles.promoter.enabled=false`)
+    const roles = [...clusterRoles.filter((role) => role !== 'promoter'), 'proxy']
+    expect(namesIn(await get('/apis/apps/v1/namespaces/sojourn-system/deployments'))).toEqual(
+      roles.map((role) => `sojourn-${role}`).toSorted(),
     )
     await session.run(`uninstall sojourn ${here}`)
     expect((await get('/apis/apps/v1/namespaces/sojourn-system/deployments'))?.items).toEqual([])

@@ -11,14 +11,20 @@ await describeWith(['helm'], 'the pods of the chart', () => {
     session = await Session.start('helm')
   })
   afterAll(() => session?.[Symbol.asyncDispose]())
-  const render = (flags?: string) => renderWith(session, flags)
-  const deployments = clusterRoles.map((role) => `sojourn-${role}`).toSorted()
+  const render = (flags = '') => renderWith(session, `--set separateRoles=true ${flags}`)
+  const deployments = [...clusterRoles, 'proxy'].map((role) => `sojourn-${role}`).toSorted()
 
   it('run as non-root with a read-only root file system, by chart and "sojourn install"', async () => {
     const options = { roles: clusterRoles, image: 'sojourn', replicas: 2, dryRun: false }
-    for (const objects of [await render(), installManifests(options)]) {
+    const together = ['sojourn', 'sojourn-proxy']
+    for (const [objects, wanted] of [
+      [await render(), deployments],
+      [await renderWith(session), together],
+      [installManifests({ ...options, separateRoles: true }), deployments],
+      [installManifests(options), together],
+    ] as const) {
       const pods = podsOf(objects)
-      expect([...pods.keys()].toSorted()).toEqual(deployments)
+      expect([...pods.keys()].toSorted()).toEqual(wanted)
       for (const { spec } of pods.values())
         expect(spec).toMatchObject({
           // Kubernetes' variables for Services would be read as settings.
@@ -31,7 +37,7 @@ await describeWith(['helm'], 'the pods of the chart', () => {
                 readOnlyRootFilesystem: true,
                 capabilities: { drop: ['ALL'] },
               },
-              livenessProbe: { httpGet: { path: '/healthz' } },
+              livenessProbe: { httpGet: { path: '/healthz' }, timeoutSeconds: 5 },
               readinessProbe: { httpGet: { path: '/readyz' } },
               resources: { requests: expect.anything() as object, limits: expect.anything() as object },
             },
@@ -126,7 +132,36 @@ await describeWith(['helm'], 'the pods of the chart', () => {
         Object.entries(selector.matchLabels).every(([key, value]) => metadata.labels?.[key] === value) &&
         (spec as { ports: readonly { name: string }[] }).ports.some(({ name }) => name === endpoints[0]?.port),
     )
-    expect(names(scraped, 'Service').toSorted()).toEqual(deployments)
+    expect(
+      names(scraped, 'Service')
+        .map((name) => name.replace('-metrics', ''))
+        .toSorted(),
+    ).toEqual(deployments)
+  })
+
+  it('of all roles in one Deployment are scraped once, and found by the names of the roles', async () => {
+    const services = (await renderWith(session)).filter(({ kind }) => kind === 'Service')
+    const portOf = ({ spec }: KubeObject) => (spec as { ports: readonly { name: string }[] }).ports[0]?.name
+    expect(new Map(services.map((service) => [service.metadata.name, portOf(service)]))).toEqual(
+      new Map([
+        ['sojourn-proxy', 'http'],
+        ['sojourn', 'https'],
+        ['sojourn-cleaner', 'calls'],
+        ['sojourn-janitor', 'calls'],
+        ['sojourn-promoter', 'calls'],
+        ['sojourn-proxy-metrics', 'https'],
+      ]),
+    )
+  })
+
+  it('of all roles in one Deployment have the settings of every role, but not the pods that take requests', async () => {
+    const given =
+      '--set roles.janitor.serviceAccountAnnotations.role=cleanup --set roles.janitor.env[0].name=A,roles.janitor.env[0].value=b'
+    const objects = await renderWith(session, given)
+    const accounts = objects.filter(({ kind }) => kind === 'ServiceAccount')
+    expect(accounts.map(({ metadata }) => metadata.annotations)).toEqual([{ role: 'cleanup' }, undefined])
+    const envOf = (name: string) => JSON.stringify(podsOf(objects).get(name)?.spec.containers[0]?.['env'])
+    expect([envOf('sojourn'), envOf('sojourn-proxy')].map((env) => env.includes('{"name":"A"'))).toEqual([true, false])
   })
 
   const certificate = (objects: readonly KubeObject[], role: string) => {
@@ -175,7 +210,7 @@ await describeWith(['helm'], 'the pods of the chart', () => {
 
   it('of a promoter alone have a Service and a Secret for the certificate, by chart and "sojourn install"', async () => {
     const off = clusterRoles.filter((role) => role !== 'promoter').map((role) => `--set roles.${role}.enabled=false`)
-    const options = { roles: ['promoter'] as const, image: 'sojourn', replicas: 1, dryRun: false }
+    const options = { roles: ['promoter'] as const, image: 'sojourn', replicas: 1, dryRun: false, separateRoles: true }
     for (const objects of [await render(off.join(' ')), installManifests(options)]) {
       expect(names(objects, 'Service')).toEqual(['sojourn-promoter'])
       expect(names(objects, 'Secret')).toEqual(['sojourn-promoter'])

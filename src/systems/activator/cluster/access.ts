@@ -1,3 +1,5 @@
+import { maxMembers, memberLease } from '../../../runtime/sharing/lease-membership.ts'
+
 /** A rule of RBAC. */
 export interface PolicyRule {
   readonly apiGroups: readonly string[]
@@ -36,6 +38,12 @@ export const activatorRules: readonly PolicyRule[] = [
   { apiGroups: ['postgresql.cnpg.io'], resources: ['clusters'], verbs: [...follow, 'patch'] },
 ]
 
+/** What a process needs that only takes requests: the same, without any write. */
+export const proxyRules: readonly PolicyRule[] = activatorRules.flatMap((rule) => {
+  const verbs = rule.verbs.filter((verb) => verb !== 'patch')
+  return verbs.length > 0 ? [{ ...rule, verbs }] : []
+})
+
 /** The ConfigMaps in Sojourn's namespace that hold who has claimed which domain. */
 export const domainShards: readonly string[] = Array.from({ length: 8 }, (_, index) => `sojourn-domains-${index}`)
 
@@ -56,6 +64,24 @@ export const takeoverRules: readonly PolicyRule[] = [
 
 /** What it needs more to terminate TLS with certificates that Services name. */
 export const certificateRules: readonly PolicyRule[] = [{ apiGroups: [''], resources: ['secrets'], verbs: follow }]
+
+/** The Secret by which replicas know each other. */
+export const peersSecret = 'sojourn-activator-peers'
+/** The name of their group, with which the names of their Leases begin. */
+export const peersGroup = 'activator'
+
+/** What proxies need in our own namespace: a Lease of their own, and not those of the processes that scale or delete. */
+export const proxyFleetRules: readonly PolicyRule[] = [
+  { apiGroups: [''], resources: ['secrets'], resourceNames: [peersSecret], verbs: ['get'] },
+  { apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: [...follow, 'create'] },
+  {
+    apiGroups: ['coordination.k8s.io'],
+    resources: ['leases'],
+    resourceNames: Array.from({ length: maxMembers }, (_, seat) => memberLease(peersGroup, seat)),
+    verbs: ['get', 'update'],
+  },
+  { apiGroups: [''], resources: ['configmaps'], verbs: follow },
+]
 
 /** What replicas need in our own namespace to find and to trust each other. */
 export const fleetRules: readonly PolicyRule[] = [

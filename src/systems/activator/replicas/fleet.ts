@@ -4,6 +4,7 @@ import type { LeasePorts, LeaseTimes } from '../../../runtime/sharing/lease.ts'
 import { readSharedSecret, sharedSecret } from '../../../runtime/sharing/shared-secret.ts'
 import { sleep } from '../../../runtime/time/clock.ts'
 import { LeaseMembership } from '../../../runtime/sharing/lease-membership.ts'
+import { peersGroup, peersSecret } from '../cluster/access.ts'
 import { HttpPeers, peerIdentity } from './http-peers.ts'
 import { servePeers } from './peer-server.ts'
 import type { Part, Peers, PeerService } from './peers.ts'
@@ -34,11 +35,11 @@ export interface Fleet {
   close(): Promise<void>
 }
 
-const group = 'activator'
+const group = peersGroup
 /** What replicas know each other by. */
 const tokenPlace = {
   namespace: sojournNamespace,
-  name: 'sojourn-activator-peers',
+  name: peersSecret,
   field: 'token',
   labels: ownLabel,
 }
