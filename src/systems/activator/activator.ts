@@ -2,7 +2,7 @@ import type { ObjectRef } from '../../kube/object.ts'
 import { buildActivator, type ActivatorOptions, type ActivatorParts, type ActivatorPorts } from './activator-parts.ts'
 import type { DomainStore } from './cluster/domain-store.ts'
 import type { Decision } from './decision/decide.ts'
-import { workloadId, type OnDemandService } from './model/service-registry.ts'
+import { serviceOfRoute, workloadId, type OnDemandService } from './model/service-registry.ts'
 import type { DataPlane } from './proxy/planes/data-plane.ts'
 import { cell, type Counters } from './proxy/routing/counters.ts'
 import { Triggers } from './reconcile/triggers.ts'
@@ -62,7 +62,7 @@ export class Activator implements PeerService {
     this.#parts = buildActivator(ports, options, {
       onWake: (route, fault) => {
         this.#triggers.requestWaiting(route, fault)
-        void this.#reporter?.report()
+        void this.#reporter?.report(serviceOfRoute(route), fault)
       },
       onDecision: (workload, decision) => this.#noteDecision(workload, decision),
       refreshCertificates: () => this.#refreshCertificates(),
@@ -115,7 +115,7 @@ export class Activator implements PeerService {
   }
 
   /** Takes over what a proxy has counted, and wakes the workloads for which requests wait there. */
-  reported({ from, uses }: UseReport): UseAnswer {
+  reported({ from, uses, faults }: UseReport): UseAnswer {
     const { registry, usage, wakeAttempts, now } = this.#parts
     const routes = Object.keys(uses)
     const unknown = routes.filter((route) => !this.#reportedUse || !registry.get(route))
@@ -123,7 +123,7 @@ export class Activator implements PeerService {
     for (const route of routes)
       if (!unknown.includes(route))
         this.#reportedUse?.take(from, route, { slot: usage.slotOf(route, now()), cells: uses[route]! })
-    for (const route of waiting) this.#triggers.requestWaiting(route)
+    for (const route of waiting) this.#triggers.requestWaiting(route, faults[route])
     const isRefused = (route: string) =>
       registry.get(route)!.settings.workloads.some((each) => now() < wakeAttempts.of(workloadId(each)).retryAt)
     return { unknown, refused: waiting.filter(isRefused) }

@@ -97,7 +97,7 @@ const writes: string[] = []
 /** Denies scaling up once the test says so. */
 function deniable(transport: Transport): Transport {
   return async (request) =>
-    denied && request.path.endsWith('/scale') && request.method === 'PATCH'
+    denied && request.path.includes('/deployments/') && request.method === 'PATCH'
       ? { status: 403, headers: {}, body: new StatusError('Forbidden', 'quota').toStatus() }
       : transport(request)
 }
@@ -304,6 +304,7 @@ describe('proxies for which other processes scale', () => {
     await allKnow()
     denied = true
     expect(await ask(proxy!.replica.port)).toContain('503')
+    expect(writes).toEqual([])
   })
 
   it('are where callers are led to, and never the process that scales', async () => {

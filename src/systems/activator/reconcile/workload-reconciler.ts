@@ -218,7 +218,8 @@ export class WorkloadReconciler {
     routes: readonly OnDemandService[],
     conditionsAfter: (service: StoredObject, now: number) => readonly Condition[] | undefined,
   ): Promise<void> {
-    const { caches, actions, now } = this.#parts
+    const { caches, actions, now, isProxy } = this.#parts
+    if (isProxy) return
     for (const { namespace, name } of routes) {
       const service = caches.services.get(namespace, name)
       const conditions = service && conditionsAfter(service, now())

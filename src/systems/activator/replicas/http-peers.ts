@@ -121,8 +121,8 @@ export class HttpPeers implements Peers {
     return this.#others().filter(scales)
   }
 
-  reportUse(scaler: string, uses: UseReport['uses']): Promise<string> {
-    return this.#ask(scaler, 'use', JSON.stringify({ from: this.#options.identity, uses }))
+  reportUse(scaler: string, report: Omit<UseReport, 'from'>): Promise<string> {
+    return this.#ask(scaler, 'use', JSON.stringify({ from: this.#options.identity, ...report }))
   }
 
   /** Another replica is about to stop: callers must not be sent there any more. */

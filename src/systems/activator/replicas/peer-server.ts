@@ -82,10 +82,11 @@ async function handle(desk: PeerHandler, call: string, body: string): Promise<st
 }
 
 function parseReport(text: string): UseReport {
-  const { from, uses } = JSON.parse(text) as Partial<UseReport>
-  if (typeof from !== 'string' || typeof uses !== 'object' || !Object.values(uses).every(Array.isArray))
+  const { from, uses = {}, faults = {} } = JSON.parse(text) as Partial<UseReport>
+  const isText = (value: unknown) => typeof value === 'string' && value.length < 1000
+  if (!isText(from) || !Object.values(uses).every(Array.isArray) || !Object.values(faults).every(isText))
     throw new Error('a replica sent a report that cannot be read')
-  return { from, uses }
+  return { from: from!, uses, faults }
 }
 
 function isTold(authorization: string | undefined, token: string): boolean {

@@ -39,7 +39,7 @@ export interface Peers {
   /** Those of them that scale workloads. */
   readonly scalers: readonly string[]
   /** Reports to one of them what was counted here; resolves with its answer. */
-  reportUse(scaler: string, uses: UseReport['uses']): Promise<string>
+  reportUse(scaler: string, report: Omit<UseReport, 'from'>): Promise<string>
   /** Tells when this replica has joined, and when others came or were lost. The result ends it. */
   onChange(handler: (change: { readonly lost: boolean }) => void): () => void
 }

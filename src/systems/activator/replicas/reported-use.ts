@@ -4,6 +4,8 @@ import { cell, cellsPerSlot, Counters } from '../proxy/routing/counters.ts'
 export interface UseReport {
   readonly from: string
   readonly uses: Readonly<Record<string, readonly number[]>>
+  /** Why ready pods of a route cannot be reached. */
+  readonly faults: Readonly<Record<string, string>>
 }
 
 /** The answer to a report. */

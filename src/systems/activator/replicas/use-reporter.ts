@@ -15,12 +15,14 @@ export interface UseReporterParts {
 }
 
 const routesPerReport = 500
+const maxFault = 500
 
 /** Reports what this proxy counted to the processes that scale: each learns what it has not acknowledged yet. */
 export class UseReporter {
   readonly #parts: UseReporterParts
   /** The cells that each process has acknowledged, by route. */
   #told: ReadonlyMap<string, Map<string, string>> = new Map()
+  readonly #faults = new Map<string, string>()
   #isBusy = false
   #isDue = false
 
@@ -28,9 +30,10 @@ export class UseReporter {
     this.#parts = parts
   }
 
-  /** Reports now; after the report under way, if there is one. */
-  async report(): Promise<void> {
+  /** Reports now; after the report under way, if there is one. `fault`: why ready pods of the route cannot be reached. */
+  async report(route?: string, fault?: string): Promise<void> {
     this.#isDue = true
+    if (route !== undefined && fault !== undefined) this.#faults.set(route, fault.slice(0, maxFault))
     if (this.#isBusy) return
     this.#isBusy = true
     try {
@@ -38,21 +41,26 @@ export class UseReporter {
         this.#isDue = false
         const { scalers } = this.#parts.peers
         this.#told = new Map(scalers.map((scaler) => [scaler, this.#told.get(scaler) ?? new Map<string, string>()]))
-        await Promise.all([...this.#told].map(([scaler, told]) => this.#tell(scaler, told)))
+        const faults = Object.fromEntries(this.#faults)
+        this.#faults.clear()
+        await Promise.all([...this.#told].map(([scaler, told]) => this.#tell(scaler, { told, faults })))
       }
     } finally {
       this.#isBusy = false
     }
   }
 
-  async #tell(scaler: string, told: Map<string, string>): Promise<void> {
+  async #tell(
+    scaler: string,
+    { told, faults }: { readonly told: Map<string, string>; readonly faults: Readonly<Record<string, string>> },
+  ): Promise<void> {
     const { peers, log, onRefused } = this.#parts
     const news = this.#newsFor(told)
     try {
       for (let start = 0; start < news.length; start += routesPerReport) {
         const part = news.slice(start, start + routesPerReport)
         const uses = Object.fromEntries(part.map(([route, cells]) => [route, [...cells]]))
-        const { unknown, refused } = JSON.parse(await peers.reportUse(scaler, uses)) as UseAnswer
+        const { unknown, refused } = JSON.parse(await peers.reportUse(scaler, { uses, faults })) as UseAnswer
         for (const [route, cells] of part) if (!unknown.includes(route)) told.set(route, cells.join())
         for (const route of refused) onRefused(route)
       }
