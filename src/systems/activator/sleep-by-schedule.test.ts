@@ -272,6 +272,46 @@ describe('another writer of replicas', () => {
       { fieldManager: 'argocd-controller' },
     )
 
+  const managers = async () => {
+    const { managedFields = [] } = (await get(deployments, 'web')).metadata
+    return (managedFields as { manager: string; fieldsV1: object }[])
+      .filter(({ fieldsV1 }) => JSON.stringify(fieldsV1).includes('f:replicas'))
+      .map(({ manager }) => manager)
+  }
+
+  it('may ignore what sojourn owns: it owns replicas only while a workload sleeps (Argo CD)', async () => {
+    await cluster.addDeployment('web', 2)
+    await gitSays(3)
+    await annotate(deployments, 'web', { 'sojourn.dev/asleep-until': '2026-11-18T18:00:00Z' })
+    await using _ = await startReplica(server.transport, { clock })
+    await until(async () => (await replicasOf('web')) === 0)
+    expect(await managers()).toEqual(['sojourn'])
+    await until(async () => (await replicasOf('web')) === 3)
+    expect(await managers()).toEqual(['sojourn-awake'])
+  })
+
+  it('may apply a manifest without replicas as often as it likes (Flux)', async () => {
+    const template = { metadata: { labels: { app: 'web' } }, spec: { containers: [{ name: 'app', image: 'app' }] } }
+    const body = {
+      apiVersion: 'apps/v1',
+      kind: 'Deployment',
+      metadata: { name: 'web', namespace },
+      spec: { selector: { matchLabels: { app: 'web' } }, template },
+    }
+    const apply = () =>
+      cluster.client.patch(deployments, { namespace, name: 'web' }, { type: 'apply', body, force: true } as never, {
+        fieldManager: 'kustomize-controller',
+      })
+    await cluster.addApp('web', { 'proxless/ttl-seconds': '2' }, 2)
+    await using it = await startReplica(server.transport, { clock })
+    await until(async () => (await replicasOf('web')) === 0)
+    for (let round = 0; round < 4; round++) await apply()
+    const at = clock.now()
+    await untilTime(at + 10_000)
+    expect(cluster.history.get('web')).toEqual([2, 0])
+    expect(it.events.map(({ reason }) => reason)).not.toContain('Contended')
+  })
+
   it('that undoes a sleep three times in ten minutes is given way to, by name', async () => {
     await using it = await startReplica(server.transport, { clock })
     await cluster.addApp('web', { 'proxless/ttl-seconds': '2' }, 2)
