@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { createSecureContext, type SecureContext } from 'node:tls'
 import type { KeyPair } from '../../apiserver/auth/certificates/certificate.ts'
 import type { Client } from '../../client/client.ts'
+import { ConfigError } from '../../client/cluster-config.ts'
 import type { ResourceType } from '../../kube/object.ts'
 import type { RouteUser } from '../../runtime/http/route.ts'
 import { isAllowed } from '../../client/access-review.ts'
@@ -46,7 +47,12 @@ export async function startSideServer(options: SideServerOptions): Promise<SideS
       answer(options, request, response).catch(() => response.destroy())
     },
   )
-  await new Promise<void>((resolve, reject) => server.on('error', reject).listen(port, host, resolve))
+  await listen(server, port, host).catch(async (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EADDRINUSE') throw error
+    // Beside `sojourn up`, which has the default port, any other does.
+    if (port === defaultPort) return listen(server, 0, host)
+    throw new ConfigError(`port ${port} of ${host} is in use: set --port to another one, or to 0 for a free one`)
+  })
   const { port: bound } = server.address() as AddressInfo
   return {
     url: `https://${host}:${bound}`,
@@ -56,6 +62,17 @@ export async function startSideServer(options: SideServerOptions): Promise<SideS
     },
     close: () => closed(server),
   }
+}
+
+const defaultPort = 7443
+
+function listen(server: Server, port: number, host: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject).listen(port, host, () => {
+      server.off('error', reject)
+      resolve()
+    })
+  })
 }
 
 function contextOf({ certificate, key }: KeyPair): { cert: string; key: string } {
