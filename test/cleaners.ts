@@ -5,6 +5,7 @@ import { actAsOn, type World } from './world.ts'
 import { cleaner, type Cleaner } from '../src/apis/cleaner.ts'
 import { conditionalTtl } from '../src/apis/conditional-ttl.ts'
 import { Client } from '../src/client/client.ts'
+import type { Transact } from '../src/departures/door/depart-together.ts'
 import { Door } from '../src/departures/door/door.ts'
 import type { KubeObject, ObjectMeta, StoredObject } from '../src/kube/object.ts'
 import type { ApiRequest, Transport } from '../src/kube/transport.ts'
@@ -132,7 +133,13 @@ export async function startCleaner(
   {
     through = (transport) => transport,
     send,
-  }: { through?: (transport: Transport) => Transport; send?: NonNullable<CleanerPorts['send']> } = {},
+    transact,
+  }: {
+    through?: (transport: Transport) => Transport
+    send?: NonNullable<CleanerPorts['send']>
+    /** Whether it deletes in the store of the server, as in `sojourn up`. Defaults to over the API. */
+    transact?: Transact
+  } = {},
 ): Promise<CleanerProcess> {
   const client = new Client(through(world.server.transport))
   const clock: Clock = world.clock
@@ -158,6 +165,7 @@ export async function startCleaner(
       type,
       http: world.http,
       ...(send ? { send } : {}),
+      transact,
     }).start(stop.signal),
   )
   return {

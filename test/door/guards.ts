@@ -19,9 +19,36 @@ export const testFolders = [
 /** No specification numbers what the door holds to: each guard names the test that misses it. */
 export const cases: readonly string[] = []
 
-const plans = inFile('src/systems/cleaner/delete-targets.ts', [
-  ['are rules once they select many', 'objects.length <= maxPlanned', 'objects.length > 0'],
-])
+const plans = [
+  ...inFile('src/systems/cleaner/delete-targets.ts', [
+    ['are rules once they select many', 'objects.length <= maxPlanned', 'objects.length > 0'],
+  ]),
+  ...inFile('src/departures/door/depart-together.ts', [
+    ['keep a target that is marked in the very moment', '!this.#ports.door.allows(each) ||', ''],
+    ['with one record that restores them', 'for (const slice of kept) this.#record(transaction, slice)', ''],
+  ]),
+  ...inFile('src/systems/cleaner/expire-together.ts', [
+    [
+      'keep a target whose condition has become false in the very moment',
+      "if (decide({ self, reading: { model }, resolutions }, clock.now()).do !== 'delete') return undefined",
+      '',
+    ],
+    [
+      'keep everything of a Cleaner that a user has suspended in the very moment',
+      ' || now.metadata.resourceVersion !== self.metadata.resourceVersion',
+      '',
+    ],
+    [
+      'are not deleted together where the identity behind the Cleaner',
+      'if (target.delete && (await actor.refusalOf(access))) return undefined',
+      '',
+    ],
+  ]),
+  ...inFile('src/apiserver/objects/delete/delete-together.ts', [
+    ['give a target with dependents a record of its own', "change?.type !== 'delete'", '!change'],
+    ['wait for a target that a finalizer holds', "change?.type !== 'delete'", '!change'],
+  ]),
+]
 
 const door = inFile('src/departures/door/door.ts', [
   // The object is read when it is to go, not when it was judged.

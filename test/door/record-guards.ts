@@ -304,7 +304,11 @@ export const recordGuards: readonly Guard[] = [
     ],
   ]),
   ...inFile('src/apiserver/objects/ending/store-deletion-record.ts', [
-    ['is stored before the object is gone', 'return [put(ports, view, { type, object: wanted.record })]', 'return []'],
+    [
+      'is stored before the object is gone',
+      'return [putRecord(ports, view, { type, object: wanted.record })]',
+      'return []',
+    ],
     [
       'is the short one where the whole is too large',
       "if (!isStatusError(error, 'RequestEntityTooLarge')) throw error",

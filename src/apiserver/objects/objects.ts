@@ -8,6 +8,7 @@ import type { AdmissionHook } from './contract/admission.ts'
 import { decideCreate } from './write/create-object.ts'
 import { decodeBody } from './write/decode-body.ts'
 import { deleteCollection } from './delete/delete-collection.ts'
+import { deleteTogether, type Together } from './delete/delete-together.ts'
 import { deleteIfUnowned, deleteObject, type UnownedDelete } from './delete/delete-object.ts'
 import { jsonValue } from './contract/json-value.ts'
 import { listObjects } from './read/list-objects.ts'
@@ -126,6 +127,11 @@ export class Objects implements Disposable {
   /** Deletes a dependent for the collector, unless an owner keeps it: check and delete share one store transaction. */
   deleteIfUnowned(unowned: UnownedDelete): Promise<'gone' | 'leaving' | 'changed'> {
     return deleteIfUnowned(this.#ports, unowned)
+  }
+
+  /** Deletes several objects for a caller in this process, in one transaction. */
+  deleteTogether<T>(work: (together: Together) => T): Promise<T> {
+    return deleteTogether(this.#ports, work)
   }
 
   deleteCollection(request: DeleteCollectionRequest): Promise<ListResult> {

@@ -2,6 +2,7 @@ import { isBond } from '../../apis/bond-guard.ts'
 import type { ApiServer } from '../../apiserver/server.ts'
 import type { View } from '../../apiserver/store/store.ts'
 import { type StoredObject, placeOf } from '../../kube/object.ts'
+import type { Transact } from '../../departures/door/depart-together.ts'
 import { ignoring } from '../../kube/status-error.ts'
 import type { InProcessDeleter } from '../../systems/collector/owners/dependent-deleter.ts'
 
@@ -55,4 +56,25 @@ export function inProcessDeleter({
 /** All of them: only an owner with blocking dependents that need not end first is looked at this closely. */
 const maxDependents = Number.MAX_SAFE_INTEGER
 
+/** Gives the cleaner transactions of the embedded server's store. */
+export function transactOn({ kinds, objects }: Pick<ApiServer, 'kinds' | 'objects'>): Transact {
+  return (work) =>
+    objects.deleteTogether((together) =>
+      work({
+        read(type, place) {
+          const served = kinds.find(type)
+          return served && together.read(served, place)
+        },
+        attempt: (step) => together.attempt(step),
+        remove(type, { metadata: { name, namespace, uid, resourceVersion } }) {
+          const served = kinds.find(type)
+          const request = { ...placeOf({ name, namespace }), user: cleanerUser }
+          return served !== undefined && together.remove({ type: served, ...request }, { uid, resourceVersion })
+        },
+        put: (record) => together.put(record),
+      }),
+    )
+}
+
+const cleanerUser = { name: 'sojourn:cleaner', groups: ['system:masters'] }
 const collectorUser = { name: 'sojourn:collector', groups: ['system:masters'] }

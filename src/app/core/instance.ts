@@ -1,4 +1,5 @@
 import type { Client } from '../../client/client.ts'
+import type { Transact } from '../../departures/door/depart-together.ts'
 import { Door } from '../../departures/door/door.ts'
 import { settleController } from '../../departures/records/settle-controller.ts'
 import { Alarms } from '../../runtime/controller/alarms.ts'
@@ -39,7 +40,7 @@ export interface Instance {
   readonly actAs: ActsFor
   readonly networks: Networks
   readonly external: ExternalPorts
-  /** Direct access to the embedded server's store, for the collector; undefined on a real cluster. */
+  /** Direct access to the embedded server's store; undefined on a real cluster. */
   readonly embedded: EmbeddedAccess | undefined
   /** HTTP routes of the systems, beside the Kubernetes API. */
   readonly routes: RouteTable
@@ -48,7 +49,7 @@ export interface Instance {
   publicUrl(): string | undefined
 }
 
-export type EmbeddedAccess = Pick<CollectorOptions, 'exists' | 'inProcessDeleter'>
+export type EmbeddedAccess = Pick<CollectorOptions, 'exists' | 'inProcessDeleter'> & { readonly transact?: Transact }
 
 export interface InstanceOptions extends Pick<Instance, 'config' | 'client' | 'clock' | 'log'> {
   readonly routes?: RouteTable

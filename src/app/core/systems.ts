@@ -22,17 +22,15 @@ export interface Started {
 /** How each role is started. Its code is loaded only then. `api` and `workloads` belong to the embedded server alone. */
 export const systems: Readonly<Partial<Record<Role, StartSystem>>> = {
   async cleaner(instance) {
-    const { client, informers, door, events, actAs, networks, external, lifecycle } = instance
+    const { client, informers, door, events, actAs, networks, external, embedded, lifecycle } = instance
     const ports = leaderPorts(instance, 'cleaner')
     const { cleaner } = await import('../../apis/cleaner.ts')
     const { conditionalTtl } = await import('../../apis/conditional-ttl.ts')
     const { cleanerController } = await import('../../systems/cleaner/controller.ts')
     const { http } = networks.tenants
+    const common = { client, informers, door, events, actAs, ports, http, transact: embedded?.transact }
     for (const { type } of [cleaner, conditionalTtl])
-      lifecycle.run(
-        'cleaner',
-        cleanerController({ client, informers, door, events, actAs, ports, type, http, ...external.cleaner }),
-      )
+      lifecycle.run('cleaner', cleanerController({ ...common, type, ...external.cleaner }))
   },
 
   async promoter(instance) {

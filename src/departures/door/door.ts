@@ -5,7 +5,7 @@ import { workSchedule, type WorkSchedule } from '../../apis/work-schedule.ts'
 import type { Client } from '../../client/client.ts'
 import { BoundedMap } from '../../kube/basics/bounded-map.ts'
 import { configMaps } from '../../kube/core-types.ts'
-import { describeRef, refOf, type KubeObject, type ObjectRef } from '../../kube/object.ts'
+import { describeRef, refOf, type KubeObject, type ObjectRef, type StoredObject } from '../../kube/object.ts'
 import { formatTime, parseTime } from '../../kube/time.ts'
 import type { Clock } from '../../runtime/time/clock.ts'
 import { Serializer } from '../../runtime/controller/serializer.ts'
@@ -59,6 +59,10 @@ export interface DepartRequest {
   readonly isPlanned?: boolean
   /** Whether its owner was notified before: then it waits where the breaker would open because of the number of deletions. */
   readonly isAnnounced?: boolean
+}
+
+type Judged = Pick<DepartRequest, 'uid' | 'resourceVersion' | 'schedules' | 'dryRun'> & {
+  readonly subject: Pick<Subject, 'cluster' | 'ref'>
 }
 
 export interface DoorPorts {
@@ -170,6 +174,20 @@ export class Door {
     return result
   }
 
+  /** Whether every rule but the budget allows to delete an object of the home cluster, as it was just read. */
+  allows({
+    object,
+    ...request
+  }: Pick<DepartRequest, 'schedules' | 'dryRun'> & { readonly object: StoredObject }): boolean {
+    const subject = { cluster: '', ref: refOf(object) }
+    return this.#judge({ ...request, subject, uid: object.metadata.uid }, object).result === 'allowed'
+  }
+
+  /** Counts a deletion that was not asked of `depart`. */
+  countDeparted(system: By['system'], kind: string, because: string): void {
+    this.#results.inc({ system, kind, result: 'gone', because })
+  }
+
   /** Whether Sojourn, not a user, deletes an object: a record of that was written and not abandoned. */
   async isOurDeparture(object: KubeObject): Promise<boolean> {
     const found = await this.#writer.find(object)
@@ -268,7 +286,7 @@ export class Door {
     }
   }
 
-  #judge(request: DepartRequest, object: KubeObject | undefined): ReturnType<typeof judge> {
+  #judge(request: Judged, object: KubeObject | undefined): ReturnType<typeof judge> {
     const { subject, uid, resourceVersion, schedules = [], dryRun = false } = request
     return judge({
       scope: scopeOf(subject.cluster, subject.ref.namespace),

@@ -124,7 +124,7 @@ async function* eachPage(client: Client, record: Departure): AsyncGenerator<read
 }
 
 /** Uncompressed: large enough to compress well, and well below the API server's limit afterwards. */
-const pageBytes = 2_000_000
+export const pageBytes = 2_000_000
 
 const compress = promisify(gzip)
 
@@ -176,12 +176,27 @@ export async function pageOf(
   number: number,
   { objects, owners = [] }: PageContent,
 ): Promise<KubeObject> {
+  const text = objects.map(pageLine).join('\n')
+  const manifests = (await compress(text, { level: constants.Z_BEST_SPEED })).toString('base64')
+  return pageWith(record, { number, manifests, owners })
+}
+
+/** One object as a line of a page. */
+export function pageLine(object: KubeObject): string {
+  return JSON.stringify({ uid: object.metadata.uid ?? '', manifest: manifestOf(object) } satisfies PageLine)
+}
+
+/** A page with its compressed lines. */
+export function pageWith(
+  record: UnwrittenRecord,
+  {
+    number,
+    manifests,
+    owners = [],
+  }: { readonly number: number; readonly manifests: string; readonly owners?: readonly string[] },
+): KubeObject {
   const { name = '', namespace, labels } = record.metadata
   const { manifest: _, ...spec } = record.spec
-  const lines = objects.map((object) =>
-    JSON.stringify({ uid: object.metadata.uid ?? '', manifest: manifestOf(object) } satisfies PageLine),
-  )
-  const manifests = (await compress(lines.join('\n'), { level: constants.Z_BEST_SPEED })).toString('base64')
   return {
     apiVersion: departure.apiVersion,
     kind: departure.kind,

@@ -1,4 +1,5 @@
 import type { Client } from '../../client/client.ts'
+import { DepartTogether, type Transact } from '../../departures/door/depart-together.ts'
 import type { Door } from '../../departures/door/door.ts'
 import { customResourceDefinitions } from '../../kube/core-types.ts'
 import { keyOf, keyToString, type Key } from '../../kube/key.ts'
@@ -16,6 +17,7 @@ import { sendEvent } from './cloud-event.ts'
 import { decide, type Decision, type Observed } from './decision/decide.ts'
 import { readModel } from './decision/read-model.ts'
 import { isCommitted } from './decision/recorded-decision.ts'
+import { planTogether } from './expire-together.ts'
 import { Finalizers } from './finalizers.ts'
 import { isHeld } from './held.ts'
 import { observeCached, observeLive } from './observe.ts'
@@ -36,7 +38,9 @@ export interface CleanerOptions {
   readonly http: Http
   /** Posts a CloudEvent to a sink. Defaults to `sendEvent`. */
   readonly send?: CleanerPorts['send']
-  /** How many Cleaners are reconciled at once. Defaults to 8. */
+  /** Transactions of the embedded server's store, where it runs in this process: many that expire together are deleted in slices. */
+  readonly transact?: Transact | undefined
+  /** How many Cleaners are reconciled at once. Defaults to 8, and to 256 where they are deleted in slices. */
   readonly concurrency?: number
 }
 
@@ -51,10 +55,13 @@ class CleanerReconciler {
   readonly #cleaners: Informer
   readonly #watches: TargetWatches
   readonly #finalizers: Finalizers
+  readonly #together: DepartTogether | undefined
   /** Cleaners with a target whose kind the cluster does not serve; reconciled when a CustomResourceDefinition changes. */
   readonly #awaitingKind = new Map<string, Key>()
 
-  constructor({ client, informers, door, events, actAs, ports, type, http, send, concurrency = 8 }: CleanerOptions) {
+  constructor(options: CleanerOptions) {
+    const { client, informers, door, events, actAs, ports, type, http, send, transact } = options
+    const { concurrency = transact ? 256 : 8 } = options
     this.controller = new Controller({
       name: `cleaner-${type.kind.toLowerCase()}`,
       reconcile: (key) => this.#reconcile(key),
@@ -75,6 +82,8 @@ class CleanerReconciler {
     this.#cleaners = informers.open(client, type)
     this.#watches = new TargetWatches({ client, informers }, (key) => this.controller.enqueue(key))
     this.#finalizers = new Finalizers(this.#ports)
+    const { clock, log } = ports
+    this.#together = transact && new DepartTogether({ door, transact, clock, events, log })
     this.#subscribe(informers)
   }
 
@@ -95,6 +104,8 @@ class CleanerReconciler {
     if (!cached) return settled
     const decision = decide(cached, clock.now())
     if (decision.do !== 'delete') return this.#report(key, cached, decision)
+    const plan = this.#together && (await planTogether(this.#ports, { self, model: decision.model, actor }))
+    if (plan && (await this.#together?.carryOut(plan))) return settled
     const live = await observeLive(client, { self, reading, actor })
     const confirmed = decide(live, clock.now())
     return confirmed.do === 'delete' ? commit(this.#ports, live, confirmed) : this.#report(key, live, confirmed)

@@ -111,7 +111,7 @@ export async function refusalOfAll(
  * Whether a Cleaner is a plan for these objects rather than a rule that selects many: its user knows them and has set their time. Beyond that, a selector may
  * have matched more than its author meant, so the breaker counts.
  */
-function isPlan(objects: readonly unknown[]): boolean {
+export function isPlan(objects: readonly unknown[]): boolean {
   return objects.length <= maxPlanned
 }
 

@@ -82,7 +82,7 @@ function evaluatedNow({ self, reading }: Omit<Subject, 'actor'>, now: number): r
   return now < (expiryOf(self, model) ?? Infinity) ? [] : model.targets.filter(({ evaluate }) => evaluate)
 }
 
-async function locateAll(
+export async function locateAll(
   client: Client,
   { self, actor }: Pick<Subject, 'self' | 'actor'>,
   targets: readonly Target[],
@@ -150,7 +150,7 @@ async function resolveLive(client: Client, target: Target, { type, namespace }: 
   }
 }
 
-function resolveOne(target: Target, type: ResourceType, object: StoredObject | undefined): Resolution {
+export function resolveOne(target: Target, type: ResourceType, object: StoredObject | undefined): Resolution {
   return object && counts(target, object) ? { found: 'object', type, object } : { found: 'missing' }
 }
 

@@ -19,7 +19,7 @@ interface Request {
   readonly user: User
 }
 
-interface NamedRequest extends Request {
+export interface NamedRequest extends Request {
   readonly name: string
   readonly subresource?: string
 }

@@ -23,11 +23,11 @@ export function storeDeletionRecord(
   const type = wanted && ports.kinds.ofKind(kindOf(wanted.record))
   if (!type || isTerminating(type, view)) return []
   try {
-    return [put(ports, view, { type, object: wanted.record })]
+    return [putRecord(ports, view, { type, object: wanted.record })]
   } catch (error) {
     // The client that deletes is not to blame for a record that is too large.
     if (!isStatusError(error, 'RequestEntityTooLarge')) throw error
-    return [put(ports, view, { type, object: wanted.short })]
+    return [putRecord(ports, view, { type, object: wanted.short })]
   }
 }
 
@@ -69,7 +69,7 @@ function notedRecord(records: DeletionRecords | undefined, { metadata }: StoredO
 }
 
 /** Stores the record without admission: the server itself writes it, on behalf of no user. */
-function put(
+export function putRecord(
   { clock, uid }: WritePorts,
   view: View,
   { type, object }: { readonly type: ServedKind; readonly object: KubeObject },

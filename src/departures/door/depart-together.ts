@@ -1,0 +1,193 @@
+import { gzipSync, constants } from 'node:zlib'
+import { departure } from '../../apis/departure.ts'
+import { namespaces } from '../../kube/core-types.ts'
+import { isStatusError } from '../../kube/status-error.ts'
+import { refOf, type KubeObject, type ResourceType, type StoredObject } from '../../kube/object.ts'
+import { formatTime } from '../../kube/time.ts'
+import type { Clock } from '../../runtime/time/clock.ts'
+import type { EventRecorder } from '../../runtime/observability/event-recorder.ts'
+import type { Logger } from '../../runtime/observability/log.ts'
+import { pageBytes, pageLine, pageWith } from '../records/pages.ts'
+import { departureRecord, recordName, recordNamespace } from '../records/record.ts'
+import { isRecreatedByController } from '../subjects/contents.ts'
+import type { Door } from './door.ts'
+
+type Place = { readonly namespace?: string; readonly name: string }
+
+/** One transaction of the embedded server's store. Reads see the deletes before them. */
+export interface DeleteTransaction {
+  read(type: ResourceType, place: Place): StoredObject | undefined
+  /** Runs a step. Nothing of it happens if it answers false, or if the server refuses one of its deletes. */
+  attempt(step: () => boolean): boolean
+  /** Deletes exactly this version. False where it would not be gone at once, or its dependents need a record of it. */
+  remove(type: ResourceType, object: StoredObject): boolean
+  put(record: KubeObject): void
+}
+
+/** Runs work in one transaction; the work must be free of side effects. */
+export type Transact = <T>(work: (transaction: DeleteTransaction) => T) => Promise<T>
+
+/** An object to delete, as the transaction reads it. */
+export interface PlannedDelete {
+  readonly type: ResourceType
+  readonly object: StoredObject
+  readonly because: string
+  readonly schedules?: readonly string[]
+  readonly dryRun?: boolean
+}
+
+/** What an object such as a Cleaner deletes with itself. */
+export interface Plan {
+  readonly namespace: string
+  /** Judges inside the transaction, from what it reads there: what to delete, the planning object last. Undefined: nothing, like this. */
+  decide(read: DeleteTransaction['read']): readonly PlannedDelete[] | undefined
+}
+
+export interface DepartTogetherPorts {
+  readonly door: Pick<Door, 'allows' | 'countDeparted'>
+  readonly transact: Transact
+  readonly clock: Clock
+  readonly events: EventRecorder
+  readonly log: Logger
+}
+
+interface Queued {
+  readonly plan: Plan
+  readonly resolve: (isDone: boolean) => void
+  readonly reject: (error: unknown) => void
+}
+
+/** The plans of one namespace that one transaction carries out, and their record. */
+interface Slice {
+  readonly namespace: string
+  readonly deletes: PlannedDelete[]
+  /** The planning object whose record lists the others. */
+  root?: StoredObject
+  readonly lines: string[]
+  bytes: number
+}
+
+/**
+ * Carries out plans that are due at the same time in slices: judge, record and delete are one transaction of the embedded server's store, and each slice is
+ * finished before the next begins. Every rule of the door is asked for every object, inside that transaction.
+ */
+export class DepartTogether {
+  readonly #ports: DepartTogetherPorts
+  #queue: Queued[] = []
+  #isFlushing = false
+
+  constructor(ports: DepartTogetherPorts) {
+    this.#ports = ports
+  }
+
+  /** Whether the plan was carried out, together with others. If not, nothing was deleted, and each object goes through `Door.depart`. */
+  carryOut(plan: Plan): Promise<boolean> {
+    return new Promise((resolve, reject) => {
+      this.#queue.push({ plan, resolve, reject })
+      if (!this.#isFlushing) void this.#flush()
+    })
+  }
+
+  async #flush(): Promise<void> {
+    this.#isFlushing = true
+    while (this.#queue.length > 0) {
+      // Plans that are due in the same turn of the event loop join the slice.
+      await this.#ports.clock.breathe()
+      const batch = this.#queue.splice(0, sliceSize)
+      if (batch.length < minTogether) for (const { resolve } of batch) resolve(false)
+      else await this.#carryOutAll(batch)
+    }
+    this.#isFlushing = false
+  }
+
+  async #carryOutAll(batch: readonly Queued[]): Promise<void> {
+    try {
+      const { done, slices } = await this.#ports.transact((transaction) => {
+        const all = new Map<string, Slice>()
+        const carriedOut = batch.map(({ plan }) => {
+          const { namespace } = plan
+          const slice = all.get(namespace) ?? { namespace, deletes: [], lines: [], bytes: 0 }
+          all.set(namespace, slice)
+          return transaction.attempt(() => this.#take(transaction, slice, plan))
+        })
+        const kept = [...all.values()].filter(({ root }) => root !== undefined)
+        for (const slice of kept) this.#record(transaction, slice)
+        return { done: carriedOut, slices: kept }
+      })
+      for (const slice of slices) this.#report(slice)
+      for (const [index, { resolve }] of batch.entries()) resolve(done[index] ?? false)
+    } catch (error) {
+      // Refused as a whole, for example because the record is too large: then each is deleted for itself.
+      if (isStatusError(error)) for (const { resolve } of batch) resolve(false)
+      else for (const { reject } of batch) reject(error)
+    }
+  }
+
+  #take(transaction: DeleteTransaction, slice: Slice, plan: Plan): boolean {
+    const deletes = plan.decide((type, place) => transaction.read(type, place))
+    const root = deletes?.at(-1)?.object
+    if (!deletes || !root) return false
+    const others = slice.root ? deletes : deletes.slice(0, -1)
+    const lines = others.flatMap(({ object }) => (isRecreatedByController(object) ? [] : pageLine(object)))
+    const bytes = lines.reduce((sum, line) => sum + line.length, slice.bytes)
+    if (bytes > pageBytes || (!slice.root && !canRecord(transaction, root))) return false
+    for (const each of deletes)
+      if (!each.type.namespaced || !this.#ports.door.allows(each) || !transaction.remove(each.type, each.object))
+        return false
+    slice.root ??= root
+    slice.bytes = bytes
+    slice.lines.push(...lines)
+    slice.deletes.push(...deletes)
+    return true
+  }
+
+  /** Stores the record in its final phase: it exists only together with the deletes. */
+  #record(transaction: DeleteTransaction, { root, lines, deletes }: Slice): void {
+    if (!root) return
+    const now = this.#ports.clock.now()
+    const by = { system: 'cleaner', object: refOf(root) } as const
+    const facts = {
+      cluster: '',
+      object: root,
+      because,
+      by,
+      propagation: 'Background',
+      unbudgeted: 'planned',
+      now,
+    } as const
+    const { spec, ...record } = departureRecord(facts)
+    const full = { ...record, spec: { ...spec, ...(lines.length > 0 ? { pages: 1, takes: lines.length } : {}) } }
+    const text = gzipSync(lines.join('\n'), { level: constants.Z_BEST_SPEED }).toString('base64')
+    if (lines.length > 0) transaction.put(pageWith(full, { number: 1, manifests: text }))
+    transaction.put({ ...full, status: { phase: 'Gone', goneAt: formatTime(now), message: messageOf(deletes) } })
+  }
+
+  #report({ root, deletes }: Slice): void {
+    const { door, events, log } = this.#ports
+    if (!root) return
+    for (const { object } of deletes) door.countDeparted('cleaner', object.kind, because)
+    const metadata = { name: recordName('', root), namespace: recordNamespace('', root) }
+    const record = { apiVersion: departure.apiVersion, kind: departure.kind, metadata }
+    events.record(record, { type: 'Normal', reason: 'Departed', message: messageOf(deletes) })
+    log.info('deleted together', { count: deletes.length, because, system: 'cleaner', record: metadata.name })
+  }
+}
+
+const because = 'expired-together'
+/** How many plans go into one transaction: larger ones would delay the answers to other clients. */
+const sliceSize = 100
+/** Fewer plans have a record each, which is easier to find. */
+const minTogether = 20
+
+/** Not where the namespace is being deleted, and not if an earlier attempt to delete the object was recorded: that record is resumed. */
+function canRecord(transaction: DeleteTransaction, object: StoredObject): boolean {
+  const namespace = recordNamespace('', object)
+  const home = transaction.read(namespaces, { name: namespace })
+  if (!home || home.metadata.deletionTimestamp !== undefined) return false
+  return transaction.read(departure.type, { namespace, name: recordName('', object) }) === undefined
+}
+
+function messageOf(deletes: readonly PlannedDelete[]): string {
+  const kinds = Map.groupBy(deletes, ({ object }) => object.kind)
+  return `deleted together: ${[...kinds].map(([kind, all]) => `${all.length} ${kind}`).join(', ')}`
+}
