@@ -3,6 +3,23 @@ import { inFile, type Guard } from '../../scripts/guards/guard.ts'
 /** What keeps tenants' URLs out of internal networks, and domains with their owners. */
 export const networkGuards: readonly Guard[] = [
   ...inFile('src/runtime/http/outgoing.ts', [
+    ['60: of', '...(isAllowed ? {} : { blockList: denied })', ''],
+    ['66: of', 'return secure({ ...wanted, socket } as typeof wanted, done)', 'return secure(wanted, done)'],
+    ['68: of', ' 64:ff9b::/96', ''],
+    ['64: of', "const linkLocal = ['169.254.0.0/16', 'fe80::/10']", "const linkLocal = ['fe80::/10']"],
+    ['70: ssh', '...(isAllowed ? {} : { blockList: denied })', ''],
+    ['70: mail', '...(isAllowed ? {} : { blockList: denied })', ''],
+  ]),
+  ...inFile('src/app/core/networks.ts', [
+    ['69: the API server', 'for (const address of denied)', 'for (const address of [] as string[])'],
+  ]),
+  ...inFile('src/systems/janitor/aws/read/session.ts', [
+    ['64: the endpoint', '    requestHandler: network.agents,\n', ''],
+  ]),
+  ...inFile('src/notices/open-channel.ts', [
+    ['27: a notice holds', 'channel.send(redacted(notice), signal)', 'channel.send(notice, signal)'],
+  ]),
+  ...inFile('src/runtime/http/outgoing.ts', [
     ['of tenants never reach', '...(isAllowed ? {} : { blockList: denied })', ''],
     [
       'of tenants never reach',
