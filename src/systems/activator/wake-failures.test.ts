@@ -111,6 +111,26 @@ describe('a wake that fails', () => {
     await close()
   })
 
+  it('ends the waiting page at the readiness timeout', async () => {
+    isReady = false
+    await using it = await startReplica(server.transport, { clock })
+    await cluster.addApp('web', { 'sojourn.dev/waiting-page': 'true', 'proxless/readiness-timeout-seconds': '6' })
+    await eventually(() => it.activator.ready && it.activator.rows().length === 1)
+    const visit = () =>
+      roundTrip(it.port, 'GET / HTTP/1.1\r\nHost: web.test\r\nAccept: text/html\r\nConnection: close\r\n\r\n')
+    let answer = await visit()
+    const visitedAt = clock.now()
+    expect(answer).toContain('Waking up')
+    // As the page reloads itself.
+    while (answer.includes('Waking up')) {
+      const reloadAt = clock.now() + 2000
+      await eventually(() => clock.now() > reloadAt)
+      answer = await visit()
+    }
+    expect(answer).toMatch(/50[34][^]*X-Sojourn-Because: (?:backoff|not-ready-in-time)/)
+    expect(clock.now() - visitedAt).toBeGreaterThan(4000)
+  })
+
   it('is not put back to sleep by a visitor who left before it was ready', async () => {
     isReady = false
     await using it = await startReplica(server.transport, { clock })

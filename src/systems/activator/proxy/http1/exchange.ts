@@ -425,6 +425,8 @@ export class Exchange implements UpstreamRequest, Waiter {
   #showPage(): void {
     this.#entry?.leave()
     const { wakingMs, expectedWakeMs: expectedMs } = this.route.target
+    const { readinessTimeoutMs } = this.route.config
+    if (wakingMs >= (readinessTimeoutMs || this.#thread.limits.maxWaitMs)) return this.#turnAway('not-ready-in-time', 1)
     const { host } = this.#request
     const { type, body } = this.route.config.customPage ?? defaultWaitingPage({ host, wakingMs, expectedMs })
     this.#reply(503, (options) => page(503, body, { ...options, type, extra: wakingFields }))

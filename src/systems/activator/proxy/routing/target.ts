@@ -14,6 +14,7 @@ const wakeAgainMs = 1000
 // A pod may close a connection idle for longer than this just as something is sent on it.
 const freshMs = 1000
 const timedWakes = 15
+const forgottenAfterMs = 10_000
 // A pod without a readiness probe is ready before it listens: its first refusals are no fault.
 const faultAfterMs = 5000
 
@@ -139,6 +140,8 @@ export class Target {
   #routes = 0
   readonly #wakesMs: number[] = []
   #wokenAt = -Infinity
+  /** When a request last waited for it. */
+  #askedAt = -Infinity
   /** Since when it is being woken. The request that caused it may have been answered with the waiting page since. */
   #wakingSince: number | undefined
   #cancelRedial: (() => void) | undefined
@@ -223,7 +226,7 @@ export class Target {
     const isUp = state.is === 'warm' && state.endpoints.length > 0
     if (isUp && this.#wakingSince !== undefined) this.#wakesMs.push(this.wakingMs)
     if (this.#wakesMs.length > timedWakes) this.#wakesMs.shift()
-    if (isUp || state.is === 'refusing') this.#wakingSince = undefined
+    if (isUp) this.#wakingSince = undefined
   }
 
   /** A connection ready to carry a request, or one being opened; undefined when the request has to wait. */
@@ -280,6 +283,9 @@ export class Target {
     if (this.#state.is === 'draining' || this.#state.is === 'refusing') return
     if (this.#state.is === 'warm' && this.#endpoints.some(({ resting }) => !resting)) return
     const now = this.#ports.clock.monotonic()
+    // A visitor who reloads the waiting page waits for the same start; one who comes later begins another wait.
+    if (now - this.#askedAt > forgottenAfterMs) this.#wakingSince = undefined
+    this.#askedAt = now
     if (now - this.#wokenAt < wakeAgainMs) return
     this.#wokenAt = now
     if (this.#endpoints.length === 0) this.#wakingSince ??= now
