@@ -49,6 +49,14 @@ export const work: Readonly<Record<ClusterRole, readonly KubeObject[]>> = {
       spec: { ports: [{ port: 80 }] },
     },
   ],
+  environments: [
+    {
+      apiVersion: 'sojourn.dev/v1alpha1',
+      kind: 'EnvironmentClass',
+      metadata: { name: 'preview' },
+      spec: { namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'team' } }, delete: { after: '7d' } },
+    },
+  ],
   promoter: [
     {
       apiVersion: 'pipelines.weave.works/v1alpha1',
@@ -89,6 +97,7 @@ export const proofOfWork: Readonly<Record<ClusterRole, RegExp>> = {
   cleaner: /^DELETE .*cleaners\/short$/,
   collector: /^PUT .*bonds\/both\/status$/,
   janitor: /^PUT .*cleanupcandidates\/.*\/status$/,
+  environments: /^PUT .*environments\/team\/status$/,
   promoter: /^PUT .*pipelines\/web\/status$/,
   activator: /^POST .*\/namespaces\/team\/endpointslices$/,
 }

@@ -2,6 +2,8 @@ import type { AdmissionHook } from '../apiserver/objects/contract/admission.ts'
 import { bond, type BondSpec } from '../apis/bond.ts'
 import { cleaner } from '../apis/cleaner.ts'
 import { cleanupOptOut, type CleanupOptOutSpec } from '../apis/cleanup-opt-out.ts'
+import { environmentClass, type EnvironmentClassSpec } from '../apis/environment-class.ts'
+import { environment, type Environment } from '../apis/environment.ts'
 import { conditionalTtl } from '../apis/conditional-ttl.ts'
 import { pipeline, type PipelineSpec } from '../apis/pipeline.ts'
 import { workSchedule, type WorkScheduleSpec } from '../apis/work-schedule.ts'
@@ -11,6 +13,8 @@ import { requirementsOf } from '../kube/selector.ts'
 import { isStatusError, StatusError } from '../kube/status-error.ts'
 import { resultProblems } from '../systems/cleaner/decision/conditions.ts'
 import { readModel } from '../systems/cleaner/decision/read-model.ts'
+import { classProblems } from '../systems/environments/decision/rules.ts'
+import { parsePullUrl } from '../systems/environments/pulls/pull-address.ts'
 import { pipelineProblems } from '../systems/promoter/model/problems.ts'
 
 /** An invalid field of one of Sojourn's objects. */
@@ -27,6 +31,8 @@ export const checks: Readonly<Record<string, (object: KubeObject) => readonly Pr
     pipelineProblems(spec as PipelineSpec, metadata.namespace ?? ''),
   [`${cleanupOptOut.kind}.${cleanupOptOut.group}`]: ({ spec }) =>
     selectorProblems('spec.selector.labels', (spec as CleanupOptOutSpec).selector?.labels),
+  [`${environmentClass.kind}.${environmentClass.group}`]: ({ spec }) => classProblems(spec as EnvironmentClassSpec),
+  [`${environment.kind}.${environment.group}`]: environmentProblems,
   [`${bond.kind}.${bond.group}`]: ({ spec }) =>
     selectorProblems('spec.dependent.selector', (spec as BondSpec).dependent.selector),
   [`${workSchedule.kind}.${workSchedule.group}`]: ({ spec }) =>
@@ -74,6 +80,14 @@ function selectorProblems(
     if (!isStatusError(error)) throw error
     return [{ field, message: error.message }]
   }
+}
+
+function environmentProblems({ spec }: KubeObject): readonly Problem[] {
+  const { url } = (spec as Environment['spec']).pullRequest ?? {}
+  if (url === undefined || parsePullUrl(url)) return []
+  return [
+    { field: 'spec.pullRequest.url', message: 'must be the https address of a pull request, as a browser shows it' },
+  ]
 }
 
 function cleanerProblems(object: KubeObject): readonly Problem[] {

@@ -1,6 +1,6 @@
 import { defineKind, type ObjectOf } from './define-kind.ts'
 import { sojournGroup } from './group.ts'
-import { conditions, integer, list, number, object, oneOf, optional, string, time } from './schema.ts'
+import { conditions, integer, list, number, object, oneOf, optional, string, time, type Static } from './schema.ts'
 
 const spec = object(
   {
@@ -61,7 +61,14 @@ const spec = object(
 )
 
 /** What decides the date of a deletion. */
-const dueReasons = ['pull-request-closed', 'pull-request-stale', 'unused', 'max-age', 'condition', 'evicted'] as const
+export const dueReasons = [
+  'pull-request-closed',
+  'pull-request-stale',
+  'unused',
+  'max-age',
+  'condition',
+  'evicted',
+] as const
 
 const announcement = object(
   {
@@ -101,6 +108,7 @@ const status = object({
   deletesAt: optional(time({ description: 'When the environment is deleted if nothing happens.' })),
   announcement: optional(announcement),
   announcements: optional(integer({ description: 'Number of announcements so far.' })),
+  lastToldAt: optional(time({ description: 'When the owner was last told anything.' })),
   kept: optional(
     object(
       {
@@ -208,3 +216,5 @@ export const environment = defineKind({
 })
 
 export type Environment = ObjectOf<typeof environment>
+export type EnvironmentStatus = Static<typeof status>
+export type DueReason = (typeof dueReasons)[number]

@@ -5,6 +5,8 @@ import { completion } from './completion.ts'
 import { demo } from './operate/demo.ts'
 import { departures } from './show/departures.ts'
 import { drain } from './act/drain.ts'
+import { env } from './show/env.ts'
+import { keep } from './act/keep.ts'
 import { explain } from './show/explain.ts'
 import { forecast } from './show/forecast.ts'
 import { importCommand } from './operate/import.ts'
@@ -25,6 +27,7 @@ export const commands: readonly Command[] = [
   install,
   demo,
   status,
+  env,
   explain,
   forecast,
   cascade,
@@ -33,6 +36,7 @@ export const commands: readonly Command[] = [
   wake,
   sleep,
   drain,
+  keep,
   approve,
   promote,
   rollback,

@@ -6,7 +6,7 @@ import { cleaner } from '../apis/cleaner.ts'
 import { quietClock } from '../runtime/time/quiet-clock.ts'
 import type { VirtualClock } from '../runtime/time/virtual-clock.ts'
 import { SilentDataPlane } from '../systems/activator/proxy/planes/silent-data-plane.ts'
-import type { Notice } from '../notices/notice.ts'
+import { cleanupWords, type Notice } from '../notices/notice.ts'
 import { openChannel } from '../notices/open-channel.ts'
 import { startCopy } from './copy.ts'
 import type { ForecastEvent } from './event.ts'
@@ -26,6 +26,20 @@ export interface RecordingPorts {
 /** Records what systems would send instead of sending it. Clouds and other clusters are read once, never written. */
 export function recordedPorts(ports: RecordingPorts): ExternalPorts {
   const { clock, forge, record, onUnread } = ports
+  const recorded: typeof openChannel = (channel, channelPorts) => {
+    const real = openChannel(channel, channelPorts)
+    const { type } = channel.spec
+    return {
+      ...real,
+      send(notice) {
+        const to = notice.to.length > 0 ? notice.to : [real.name]
+        for (const event of noticeEvents(notice, { at: clock.now(), to, channel: `${type} ${real.name}` }))
+          record(event)
+        return Promise.resolve({ accepted: to, rejected: [] })
+      },
+    }
+  }
+  const unreachable = () => Promise.reject(new Error('a forecast calls no forge'))
   return {
     cleaner: {
       send(sink, { headers, body }) {
@@ -43,20 +57,9 @@ export function recordedPorts(ports: RecordingPorts): ExternalPorts {
         return Promise.resolve()
       },
     },
+    environments: { openChannel: recorded, http: { class: unreachable, environment: unreachable }, assumesPulls: true },
     janitor: {
-      openChannel(channel, channelPorts) {
-        const real = openChannel(channel, channelPorts)
-        const { type } = channel.spec
-        return {
-          ...real,
-          send(notice) {
-            const to = notice.to.length > 0 ? notice.to : [real.name]
-            for (const event of noticeEvents(notice, { at: clock.now(), to, channel: `${type} ${real.name}` }))
-              record(event)
-            return Promise.resolve({ accepted: to, rejected: [] })
-          },
-        }
-      },
+      openChannel: recorded,
       withoutLeases: true,
       wrapCloud: (cloud) => recordedCloud(cloud, { clock, onUnread }),
     },
@@ -67,17 +70,17 @@ export function recordedPorts(ports: RecordingPorts): ExternalPorts {
 }
 
 function noticeEvents(
-  { kind, policy, items }: Notice,
+  { kind, policy, items, words = cleanupWords }: Notice,
   told: Pick<ForecastEvent, 'at' | 'to' | 'channel'>,
 ): readonly ForecastEvent[] {
   return items.map(({ kind: resource, namespace, name, object, reasons, deletionAt }) => ({
     ...told,
     what: 'told',
-    system: 'janitor',
+    system: words.component === 'environments' ? 'environments' : 'janitor',
     object: object ?? { apiVersion: '', kind: resource, ...placeOf({ name, namespace }) },
     because: kind,
     why: reasons.join('; '),
-    by: `CleanupPolicy/${policy}`,
+    by: `${words.kind}/${policy}`,
     leavesAt: deletionAt,
   }))
 }

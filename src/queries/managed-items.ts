@@ -4,6 +4,7 @@ import { cleaner, type Cleaner } from '../apis/cleaner.ts'
 import { cleanupCandidate, type CleanupCandidate } from '../apis/cleanup-candidate.ts'
 import { conditionalTtl } from '../apis/conditional-ttl.ts'
 import { departure, type Departure } from '../apis/departure.ts'
+import { environment, type Environment } from '../apis/environment.ts'
 import { pipeline, type Pipeline } from '../apis/pipeline.ts'
 import { type ObjectRef, type StoredObject, placeOf } from '../kube/object.ts'
 import { parseTime } from '../kube/time.ts'
@@ -34,12 +35,13 @@ export async function readManagedItems(
   reader: Reader,
   { namespace, now }: { readonly namespace: string | undefined; readonly now: number },
 ): Promise<readonly ManagedItem[]> {
-  const [cleaners, ttls, candidates, pipelines, bonds, departures, readable] = await Promise.all([
+  const [cleaners, ttls, candidates, pipelines, bonds, environments, departures, readable] = await Promise.all([
     reader.list<Cleaner>(cleaner.type, { namespace }),
     reader.list<Cleaner>(conditionalTtl.type, { namespace }),
     reader.list<CleanupCandidate>(cleanupCandidate.type),
     reader.list<Pipeline & StoredObject>(pipeline.type, { namespace }),
     reader.list<Bond>(bond.type, { namespace }),
+    reader.list<Environment>(environment.type, { namespace }),
     reader.list<Departure>(departure.type, { namespace, labelSelector: '!sojourn.dev/page' }),
     reader.list<StoredObject>(services, { namespace }),
   ])
@@ -50,6 +52,7 @@ export async function readManagedItems(
     ...candidates.filter(({ spec }) => !namespace || spec.resource.namespace === namespace).map(candidateItem),
     ...pipelines.map(pipelineItem),
     ...bonds.map(bondItem),
+    ...environments.map(environmentItem),
     ...departures
       // A Cleaner has an item of its own, which says what it waits for.
       .filter(({ status, spec }) => status?.phase === 'Leaving' && !isCleaner(spec.object))
@@ -146,6 +149,23 @@ function pipelineState(
 function bondItem(object: Bond): ManagedItem {
   const { reason, message } = readyOf(object.status)
   return { object: refFor(object, bond), system: 'collector', state: object.status?.phase ?? reason, why: message }
+}
+
+function environmentItem(object: Environment): ManagedItem {
+  const { reason, message } = readyOf(object.status)
+  const { phase, sleepsAt, deletesAt, message: said } = object.status ?? {}
+  const events = [
+    { what: 'sleeps', at: parseTime(sleepsAt) },
+    { what: 'deleted', at: parseTime(deletesAt) },
+  ].flatMap(({ what, at }) => (at === undefined ? [] : [{ what, at }]))
+  const [next] = phase === 'Announced' ? events.slice(-1) : events.toSorted((left, right) => left.at - right.at)
+  return {
+    object: refFor(object, environment),
+    system: 'environments',
+    state: phase ?? reason,
+    ...(next ? { next } : {}),
+    why: said ?? message,
+  }
 }
 
 function leavingItem({ spec, status }: Departure): ManagedItem {

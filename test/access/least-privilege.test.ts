@@ -14,6 +14,7 @@ import { activatorCase } from './cases/activator.ts'
 import { configMap, World, type Case, type Stage } from './cases/case.ts'
 import { cleanerCase } from './cases/cleaner.ts'
 import { collectorCase } from './cases/collector.ts'
+import { environmentsCase } from './cases/environments.ts'
 import { janitorCase } from './cases/janitor.ts'
 import { promoterCase } from './cases/promoter.ts'
 import { beyondCases } from './beyond-cases.ts'
@@ -26,6 +27,7 @@ const cases: Readonly<Record<ClusterRole, Case>> = {
   cleaner: cleanerCase,
   collector: collectorCase,
   janitor: janitorCase,
+  environments: environmentsCase,
   promoter: promoterCase,
   activator: activatorCase,
 }

@@ -20,7 +20,7 @@
 {{- $enabled := false -}}
 {{- range .Values.roles }}{{ if .enabled }}{{ $enabled = true }}{{ end }}{{ end -}}
 {{- if not $enabled -}}
-{{- fail "no role is enabled: set roles.ROLE.enabled for one of cleaner, collector, janitor, promoter, activator" -}}
+{{- fail "no role is enabled: set roles.ROLE.enabled for one of cleaner, collector, janitor, promoter, activator, environments" -}}
 {{- end -}}
 {{- if and .Values.webhook.tlsSecret (not .Values.webhook.caBundle) -}}
 {{- fail "webhook.tlsSecret needs webhook.caBundle: the certificate authority that the API server trusts" -}}

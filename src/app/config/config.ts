@@ -8,7 +8,16 @@ import { activatorFlags, readActivatorConfig, type ActivatorConfig } from './act
 import { readTenancyConfig, tenancyFlags, type TenancyConfig } from './tenancy-config.ts'
 
 /** The roles that a process can run, alone or together. */
-export const roles = ['api', 'cleaner', 'collector', 'janitor', 'promoter', 'activator', 'workloads'] as const
+export const roles = [
+  'api',
+  'cleaner',
+  'collector',
+  'janitor',
+  'promoter',
+  'activator',
+  'environments',
+  'workloads',
+] as const
 export type Role = (typeof roles)[number]
 
 /** The configuration of `sojourn up` and `sojourn run`. More than 15 fields, because each is one documented setting. */

@@ -85,6 +85,26 @@ export const systems: Readonly<Partial<Record<Role, StartSystem>>> = {
     lifecycle.onStop(() => janitor.close())
   },
 
+  async environments(instance) {
+    const { createEnvironments } = await import('../../systems/environments/environments.ts')
+    const { config, client, informers, door, events, actAs, ports, networks, external, routes, lifecycle } = instance
+    const { controllers, routes: pages } = createEnvironments({
+      client,
+      informers,
+      door,
+      events,
+      actAs,
+      ports,
+      network: networks.administrators,
+      http: { environment: networks.tenants.http, class: networks.administrators.http },
+      publicUrl: () => instance.publicUrl(),
+      dryRun: config.dryRun,
+      ...external.environments,
+    })
+    for (const controller of controllers) lifecycle.run('environments', controller)
+    routes.add(...pages)
+  },
+
   async activator(instance) {
     const { startActivatorRole } = await import('./activator.ts')
     return startActivatorRole(instance)

@@ -19,6 +19,7 @@ import { approvalAdmission } from '../../admission/policies/approval-policy.ts'
 import { creatorAdmission, type MayDo } from '../../admission/creator-admission.ts'
 import { recordAdmission } from '../../admission/policies/record-policy.ts'
 import { serviceAdmission, type PluralOf } from '../../admission/policies/service-policy.ts'
+import { EnvironmentAdmission } from '../../admission/environment-admission.ts'
 import { BondAdmission } from '../../admission/bond-admission.ts'
 import { authorizer } from '../../admission/bond-authorizer.ts'
 import { noCollectorWarning } from './no-collector-warning.ts'
@@ -62,9 +63,9 @@ export async function startUp(given: Config, log: Logger): Promise<Up> {
   const store = openSqliteStore({ path: directory.file('store.db'), clock, durable: config.durable })
   const workloads = new EmbeddedWorkloads()
   const routes = new RouteTable()
-  const bonds = new BondAdmission()
-  const notices = config.only.includes('collector') ? [] : [noCollectorWarning(store, clock)]
-  const unknownKinds = unknownKindsHook(() => server.kinds.all())
+  const [bonds, environments] = [new BondAdmission(), new EnvironmentAdmission(clock)]
+  const warnings = config.only.includes('collector') ? [] : [noCollectorWarning(store, clock)]
+  const notices = [unknownKindsHook(() => server.kinds.all()), ...warnings]
   const home = Promise.withResolvers<Client>()
   const mayDo: MayDo = (user, access) => server.authorize(user, { subresource: '', ...access }).allowed
   const isSojourn = ({ name }: User) => name === sojournUser.name
@@ -81,7 +82,7 @@ export async function startUp(given: Config, log: Logger): Promise<Up> {
     random: systemRandom,
     uid: () => randomUUID(),
     credentialsDirectory: directory.file('pki'),
-    admission: [...tenancy, ownKindsAdmission, approvalAdmission, bonds.hook, unknownKinds, ...notices],
+    admission: [...tenancy, ownKindsAdmission, approvalAdmission, bonds.hook, environments.hook, ...notices],
     cascades: bonds.cascades,
     deletionRecords: userDeletionRecords(clock, bonds),
     cascadeRecordAccess: recordAccess,
@@ -103,7 +104,7 @@ export async function startUp(given: Config, log: Logger): Promise<Up> {
   const { informers, lifecycle } = instance
   lifecycle.runEverywhere(loopLag(instance))
   // Before the server accepts a deletion.
-  await bonds.follow(informers, client, authorizer(server))
+  await Promise.all([bonds.follow(informers, client, authorizer(server)), environments.follow(informers, client)])
   const { url } = await server.listen({ port: config.port, host: config.host })
   // A server for one person. One that listens on every address is not: which name others use is theirs to say.
   const localUrl = isAnyAddress(config.host) ? undefined : url

@@ -27,7 +27,7 @@ export interface Rule {
 }
 
 /** The roles that run in a cluster, each with its own ServiceAccount. */
-export const clusterRoles = ['cleaner', 'collector', 'janitor', 'promoter', 'activator'] as const
+export const clusterRoles = ['cleaner', 'collector', 'janitor', 'promoter', 'activator', 'environments'] as const
 export type ClusterRole = (typeof clusterRoles)[number]
 
 /** What has permissions of its own: the roles, and the processes that take requests for the activator. */
@@ -198,6 +198,21 @@ const byRole: Readonly<Record<Component, Pick<RoleAccess, 'cluster'> & Partial<R
     deletesTargets: false,
   },
   proxy: { cluster: proxyRules, own: proxyFleetRules, options: { tls: certificateRules }, deletesTargets: false },
+  environments: {
+    cluster: [
+      ours(['environments'], [...read, 'create', 'delete']),
+      ours(['environmentclasses', 'notificationchannels'], follow),
+      ours(['environments/status', 'environmentclasses/status'], ['update', 'patch']),
+      // To delete environments it needs a ClusterRole for targets, as every role that deletes.
+      core(['namespaces'], read),
+      core(['services'], follow),
+      { apiGroups: ['apps'], resources: ['deployments', 'statefulsets'], verbs: follow },
+      ...recordProofs,
+    ],
+    // Its own link key, and the credentials that classes and channels name.
+    own: [core(['secrets'], ['get', 'create'])],
+    credentials: [core(['secrets'], ['get'])],
+  },
 }
 
 /** All kinds that detectors read to find references and owners, Sojourn's own included. Without them, use and owner are unknown. */
@@ -314,7 +329,7 @@ export const tenantRules: readonly Rule[] = [core(['serviceaccounts'], ['get', '
  * are cluster administrators in effect.
  */
 export function tenantManifests(namespace: string): readonly KubeObject[] {
-  const accounts = [commonAccount, ...(['cleaner', 'collector', 'promoter'] as const).map(nameOf)]
+  const accounts = [commonAccount, ...(['cleaner', 'collector', 'promoter', 'environments'] as const).map(nameOf)]
   return boundIn(namespace, { accounts, name: 'sojourn-tenant', rules: tenantRules })
 }
 

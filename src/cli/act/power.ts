@@ -54,7 +54,11 @@ async function setPower(call: Call, power: 'Awake' | 'Asleep'): Promise<void> {
   const { byHandPatch, hasPower } = await import('../../app/operations/power.ts')
   if (!hasPower(type)) throw new UsageError(`${word}: a ${type.kind} cannot sleep; name a workload or a namespace`)
   const now = call.io.now()
-  await client.patch(type, placeOf(object.metadata), { type: 'merge', body: byHandPatch(power, now, now + forMs) })
+  const { ownEnvironment, setPower: setEnvironment } = await import('../../app/operations/environments.ts')
+  const self = type === namespaces ? await ownEnvironment(client, word) : undefined
+  // The environment of a namespace reports what was set by hand; without one the namespace keeps it itself.
+  if (self) await setEnvironment(client, self, { power, until: now + forMs, now })
+  else await client.patch(type, placeOf(object.metadata), { type: 'merge', body: byHandPatch(power, now, now + forMs) })
   const what = power === 'Awake' ? 'is kept awake' : 'is put to sleep'
   call.io.out(`${word} ${what} until ${formatTime(now + forMs)}\n`)
 }

@@ -59,6 +59,8 @@ export interface DepartRequest {
   readonly isPlanned?: boolean
   /** Whether its owner was notified before: then it waits where the breaker would open because of the number of deletions. */
   readonly isAnnounced?: boolean
+  /** `recordAhead` has been called: what earlier steps of the deletion took stays in the record. */
+  readonly recordedAhead?: boolean
 }
 
 type Judged = Pick<DepartRequest, 'uid' | 'resourceVersion' | 'schedules' | 'dryRun'> & {
@@ -186,6 +188,18 @@ export class Door {
   /** Counts a deletion that was not asked of `depart`. */
   countDeparted(system: By['system'], kind: string, because: string): void {
     this.#results.inc({ system, kind, result: 'gone', because })
+  }
+
+  /** Writes the record of a deletion that takes several steps before the first of them, if every rule allows the deletion now. */
+  async recordAhead(
+    request: DepartRequest,
+  ): Promise<DepartResult | { readonly result: 'recorded'; readonly record: string }> {
+    const object = await request.subject.read()
+    const verdict = await this.#verdict(request, object)
+    if (verdict.result !== 'allowed') return verdict
+    if (!object) return { result: 'gone' }
+    const record = await this.#writeRecord({ ...request, recordedAhead: true, unbudgeted: undefined }, object)
+    return { result: 'recorded', record: record.metadata.name }
   }
 
   /** Whether Sojourn, not a user, deletes an object: a record of that was written and not abandoned. */
@@ -355,7 +369,9 @@ export class Door {
       unbudgeted,
       now,
     })
-    return this.#writer.writeBeforeDelete(record, subject.contents?.({ metadataOnly: false }))
+    const contents = subject.contents?.({ metadataOnly: false })
+    if (request.recordedAhead && contents) return this.#writer.completeBeforeDelete(record, contents)
+    return this.#writer.writeBeforeDelete(record, contents)
   }
 
   /** A failure is only logged: the settle controller corrects the phase later. */

@@ -48,6 +48,19 @@ export class RecordWriter {
   }
 
   /**
+   * Like `writeBeforeDelete`, for a deletion of several steps: what the pages of an earlier record of this object hold stays on them, although
+   * earlier steps have deleted it since.
+   */
+  async completeBeforeDelete(record: UnwrittenRecord, contents: AsyncIterable<KubeObject>): Promise<Departure> {
+    const { namespace = '', name = '' } = record.metadata
+    const found = await this.#client.get<Departure>(departure.type, { namespace, name }).catch(ignoring('NotFound'))
+    if (!found) return this.writeBeforeDelete(record, contents)
+    const pages = await completePages(this.#client, found, restorable(contents))
+    const renewed = await this.#replace(found, { ...record, spec: { ...record.spec, ...pages } })
+    return this.setStatus(renewed, { phase: 'Recorded', message: null })
+  }
+
+  /**
    * Records a namespace or a CustomResourceDefinition that a user deletes, with its contents, before any of them is deleted. The door's own record only gets
    * what was created or changed since. Writes nothing where records cannot be stored because their own namespace or kind is being deleted.
    */

@@ -1,6 +1,13 @@
 import { departure, type Departure } from '../../apis/departure.ts'
 import type { Client } from '../../client/client.ts'
-import { describeRef, refOf, type ResourceType, type StoredObject, placeOf } from '../../kube/object.ts'
+import {
+  describeRef,
+  refOf,
+  type KubeObject,
+  type ResourceType,
+  type StoredObject,
+  placeOf,
+} from '../../kube/object.ts'
 import { isStatusError, StatusError } from '../../kube/status-error.ts'
 import { formatTime } from '../../kube/time.ts'
 import { adoptDependents, updateOwnerUids } from './adopt.ts'
@@ -22,6 +29,8 @@ export interface RestoreOptions {
   readonly into?: Client | undefined
   /** Tries everything as a dry run and returns what would be created. Defaults to false. */
   readonly dryRun?: boolean
+  /** Changes manifests before they are tried and created. Defaults to none. */
+  readonly prepare?: ((manifests: readonly KubeObject[]) => (manifest: KubeObject) => KubeObject) | undefined
   /** Called with the progress so far: `done` is from 0 to 1. */
   readonly onProgress?: ((doing: string, done: number) => void) | undefined
 }
@@ -44,11 +53,11 @@ export interface Restored {
 export async function restore(
   client: Client,
   record: Departure,
-  { now, into, dryRun = false, onProgress }: RestoreOptions,
+  { now, into, dryRun = false, onProgress, prepare }: RestoreOptions,
 ): Promise<Restored> {
   const target = targetOf(client, record, into)
   const index = await RecordIndex.read(client, record.metadata.namespace ?? '')
-  const restoreSet = await restoreSetOf(client, record, index)
+  const restoreSet = prepared(await restoreSetOf(client, record, index), prepare)
   let lines = [...restoreSet.values()].flat()
   let kinds = await RestoredKinds.read(target, lines)
   const rehearsed = (waves: readonly (readonly PageLine[])[], back: readonly StoredObject[]) => {
@@ -124,6 +133,14 @@ function plannedRestore({
   const uids = new Map(lines.map(({ uid }) => [uid, uid]))
   const objects = coming.map(({ manifest }) => manifest as StoredObject)
   return { objects, already: broughtBack(there), notes: [...restoreNotes(record, coming, uids), ...staying] }
+}
+
+function prepared(set: RestoreSet, prepare: RestoreOptions['prepare']): RestoreSet {
+  const change = prepare?.([...set.values()].flat().map(({ manifest }) => manifest))
+  if (!change) return set
+  return new Map(
+    [...set].map(([record, lines]) => [record, lines.map((line) => ({ ...line, manifest: change(line.manifest) }))]),
+  )
 }
 
 /** Splits the records: the requested one is restored completely or not at all; a record that followed it is skipped, with a note, if any object of it is refused. */

@@ -1,0 +1,63 @@
+import { environmentClass, type EnvironmentClass } from '../../apis/environment-class.ts'
+import { environment, type Environment } from '../../apis/environment.ts'
+import type { Client } from '../../client/client.ts'
+import { namespaces } from '../../kube/core-types.ts'
+import { ignoring, StatusError } from '../../kube/status-error.ts'
+import { formatTime, parseTime } from '../../kube/time.ts'
+import { readClass } from '../../systems/environments/decision/rules.ts'
+
+/** The Environment of a Namespace, if it has one. */
+export async function ownEnvironment(client: Client, namespace: string): Promise<Environment | undefined> {
+  const list = await client.list<Environment>(environment.type, { namespace }).catch(ignoring('NotFound', 'Forbidden'))
+  const items = list?.items ?? []
+  const [first] = items.toSorted((left, right) =>
+    left.metadata.creationTimestamp < right.metadata.creationTimestamp ? -1 : 1,
+  )
+  return first
+}
+
+/** The Environment of a Namespace; throws NotFound where it has none. */
+export async function findEnvironment(client: Client, namespace: string): Promise<Environment> {
+  const found = await ownEnvironment(client, namespace)
+  if (found) return found
+  throw new StatusError('NotFound', `there is no environment "${namespace}"; run "sojourn env" for all`)
+}
+
+/** What a keep came to: until when, from when, and what the class allows at most. */
+export interface Kept {
+  readonly until: number
+  readonly was: number | undefined
+  readonly atMost: number | undefined
+}
+
+/** Keeps an environment for longer, from the date of its deletion, with the caller's own rights. */
+export async function keepEnvironment(
+  client: Client,
+  self: Environment,
+  { forMs, now }: { readonly forMs: number | undefined; readonly now: number },
+): Promise<Kept> {
+  const { namespace = '', name } = self.metadata
+  const found = await client
+    .get<EnvironmentClass>(environmentClass.type, { name: self.spec.className })
+    .catch(ignoring('NotFound', 'Forbidden'))
+  const home = await client.get(namespaces, { name: namespace }).catch(ignoring('NotFound', 'Forbidden'))
+  const rules = found && readClass(found.spec).rules
+  const createdAt = parseTime(home?.metadata.creationTimestamp)
+  const atMost = rules?.maxAgeMs === undefined || createdAt === undefined ? undefined : createdAt + rules.maxAgeMs
+  const was = parseTime(self.status?.deletesAt)
+  const until = Math.min(Math.max(was ?? now, now) + (forMs ?? rules?.extendMs ?? 259_200_000), atMost ?? Infinity)
+  const body = { spec: { keepUntil: formatTime(until) } }
+  await client.patch(environment.type, { namespace, name }, { type: 'merge', body })
+  return { until, was, atMost }
+}
+
+/** Wakes an environment or puts it to sleep by hand; the activator does it. */
+export async function setPower(
+  client: Client,
+  { metadata }: Environment,
+  { power, until, now }: { readonly power: 'Awake' | 'Asleep'; readonly until: number; readonly now: number },
+): Promise<void> {
+  const { namespace = '', name } = metadata
+  const body = { spec: { power, powerSince: formatTime(now), powerUntil: formatTime(until) } }
+  await client.patch(environment.type, { namespace, name }, { type: 'merge', body })
+}

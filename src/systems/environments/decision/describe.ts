@@ -1,0 +1,76 @@
+import type { DueReason, Environment, EnvironmentStatus } from '../../../apis/environment.ts'
+import { formatTime } from '../../../kube/time.ts'
+import type { StayDecision } from './stay.ts'
+
+/** Why an environment is due, as the end of a sentence. */
+export const dueSentences: Readonly<Record<DueReason, string>> = {
+  'pull-request-closed': 'its pull request is closed',
+  'pull-request-stale': 'no push and no use came for a long time',
+  unused: 'it was not used',
+  'max-age': 'it has reached the maximum age of its class',
+  condition: 'the condition of its class is true',
+  evicted: 'its class is full and it is the least recently used',
+}
+
+/** Why a due deletion does not happen. */
+export const holdSentences = {
+  'pull-request-unknown': 'the pull request cannot be read',
+  'use-unknown': 'use cannot be seen: no Service is served by the proxy (annotation proxless/domains)',
+  'owner-unknown': 'no owner is known who could be told: set spec.owner, or owner.default of the class',
+} as const
+
+/** What happens to an environment next, in a sentence. */
+export function messageOf(decision: StayDecision, { lastUsedAt, lastUsedBy, toldAt }: Told): string {
+  switch (decision.do) {
+    case 'stay':
+      return decision.due
+        ? `deleted ${formatTime(decision.due.at)}: ${because(decision.due.reason, { lastUsedAt, lastUsedBy, toldAt })}`
+        : 'no rule of its class deletes it'
+    case 'announce':
+    case 'move':
+      return `deleted ${formatTime(decision.date)}`
+    case 'hold':
+      return `the deletion is due and held: ${holdSentences[decision.because]}`
+    case 'delete':
+      return `being deleted: ${dueSentences[decision.reason]}`
+    case 'tell':
+    case 'withdraw':
+      return 'the owner is being told'
+  }
+}
+
+export interface Told {
+  readonly lastUsedAt: number
+  readonly lastUsedBy: string | undefined
+  readonly toldAt: number | undefined
+}
+
+function because(reason: DueReason, { lastUsedAt, lastUsedBy, toldAt }: Told): string {
+  const used = `last use ${formatTime(lastUsedAt)}${lastUsedBy ? ` (${lastUsedBy})` : ''}`
+  const told = toldAt === undefined ? '' : `; the owner was told ${formatTime(toldAt)}`
+  return `${dueSentences[reason]}, ${used}${told}`
+}
+
+/** The phase: the most urgent of what an environment is. */
+export function phaseOf(status: EnvironmentStatus, isHeld: boolean): NonNullable<EnvironmentStatus['phase']> {
+  if (isHeld) return 'Held'
+  if (status.deletion) return 'Deleting'
+  return status.announcement ? 'Announced' : (status.power ?? 'Awake')
+}
+
+/** The comment on a pull request. Times are absolute, so that it stays true. Names are those of Kubernetes and need no escaping. */
+export function commentText({ metadata }: Environment, status: EnvironmentStatus, keepUrl: string | undefined): string {
+  const { urls = [], phase, deletesAt, deletion } = status
+  const name = metadata.namespace ?? ''
+  if (deletion)
+    return `**Environment ${name}** is being deleted: ${dueSentences[deletion.reason]}.${deletion.record ? `\n\nBring it back: \`sojourn restore ${deletion.record}\`` : ''}`
+  const state = { Awake: 'awake', Waking: 'waking', Asleep: 'asleep, the first request wakes it' }[
+    status.power ?? 'Awake'
+  ]
+  return [
+    `**Environment ${name}** is ${state}.`,
+    ...urls.slice(0, 5).map((url) => `- ${url}`),
+    ...(deletesAt ? [`\nIt is deleted on ${deletesAt}${phase === 'Held' ? ', once nothing holds it' : ''}.`] : []),
+    ...(keepUrl && status.announcement ? [`[Keep it](${keepUrl})`] : []),
+  ].join('\n')
+}

@@ -1,0 +1,134 @@
+import type { DueReason } from '../../../apis/environment.ts'
+import type { ClassRules } from './rules.ts'
+
+/** What the date of a deletion depends on. Instants in epoch milliseconds. */
+export interface StayFacts {
+  readonly rules: ClassRules
+  readonly createdAt: number
+  readonly lastUsedAt: number
+  readonly deployedAt: number
+  /** False: a sign of use that the class lists cannot be read. */
+  readonly isUseVisible: boolean
+  readonly keepUntil: number | undefined
+  readonly pull: PullFacts | undefined
+  /** Whether the CEL condition of the class is true. */
+  readonly isConditionTrue: boolean
+  /** Since when the environment is the one to go because the class is full. */
+  readonly evictedAt: number | undefined
+  readonly announcement: Announcement | undefined
+  /** The owner to be told; undefined when none is known. */
+  readonly owner: string | undefined
+  /** Whether the owner must be told by a channel. */
+  readonly needsOwner: boolean
+  /** The next instant at which this owner may get a mail. */
+  readonly mailAt: number
+}
+
+export interface PullFacts {
+  readonly state: 'open' | 'closed' | 'merged' | 'unknown'
+  /** False: the forge did not answer when it was last asked. */
+  readonly isKnown: boolean
+  readonly closedAt: number | undefined
+  readonly headChangedAt: number | undefined
+}
+
+export interface Announcement {
+  readonly reason: DueReason
+  readonly date: number
+  readonly writtenAt: number
+  readonly toldAt: number | undefined
+  readonly owner: string | undefined
+  readonly attempts: number
+  readonly retryAt: number | undefined
+}
+
+export interface Due {
+  readonly reason: DueReason
+  readonly at: number
+}
+
+export type StayDecision =
+  | { readonly do: 'stay'; readonly due?: Due | undefined; readonly until?: number | undefined }
+  | { readonly do: 'announce'; readonly reason: DueReason; readonly date: number }
+  | { readonly do: 'withdraw' }
+  | { readonly do: 'move'; readonly date: number }
+  | { readonly do: 'tell' }
+  | {
+      readonly do: 'hold'
+      readonly because: 'pull-request-unknown' | 'use-unknown' | 'owner-unknown'
+      readonly until: number
+    }
+  | { readonly do: 'delete'; readonly reason: DueReason }
+
+/** Time in which announcements for the same owner are collected into one notice. */
+const collectMs = 10_000
+const holdMs = 300_000
+
+/** Decides whether an environment stays, is announced or is deleted. Nothing is deleted before the announced date. */
+export function decideStay(facts: StayFacts, now: number): StayDecision {
+  const due = dueOf(facts)
+  const { announcement } = facts
+  if (!due) return announcement ? { do: 'withdraw' } : { do: 'stay' }
+  const warnMs = warningOf(due.reason, facts.rules)
+  if (!announcement) {
+    if (now < due.at - warnMs) return { do: 'stay', due, until: due.at - warnMs }
+    return { do: 'announce', reason: due.reason, date: Math.max(due.at, now + warnMs) }
+  }
+  // A date never moves nearer: the owner relies on the one that was announced.
+  if (due.at > announcement.date) {
+    if (now < due.at - warnMs) return { do: 'withdraw' }
+    return { do: 'move', date: due.at }
+  }
+  return decideAnnounced(facts, announcement, now)
+}
+
+function decideAnnounced(facts: StayFacts, announcement: Announcement, now: number): StayDecision {
+  const { reason, date } = announcement
+  const due = { reason, at: date }
+  const isTold = announcement.toldAt !== undefined && announcement.owner === facts.owner
+  const needsNotice = reason !== 'pull-request-closed' || announcement.attempts === 0
+  if (!isTold && needsNotice) {
+    if (facts.needsOwner && facts.owner === undefined)
+      return { do: 'hold', because: 'owner-unknown', until: now + holdMs }
+    const tellAt = Math.max(announcement.writtenAt + collectMs, announcement.retryAt ?? 0, facts.mailAt)
+    return now < tellAt ? { do: 'stay', due, until: tellAt } : { do: 'tell' }
+  }
+  const from = Math.max(date, (isTold ? (announcement.toldAt ?? 0) : 0) + warningOf(reason, facts.rules))
+  if (now < from) return { do: 'stay', due: { reason, at: from }, until: from }
+  if (facts.pull && !facts.pull.isKnown) return { do: 'hold', because: 'pull-request-unknown', until: now + holdMs }
+  if (!facts.isUseVisible && dependsOnUse(reason, facts.rules))
+    return { do: 'hold', because: 'use-unknown', until: now + holdMs }
+  return { do: 'delete', reason }
+}
+
+/** When the environment is due, by the earliest rule, with every keep applied; undefined when no rule makes it due. */
+export function dueOf(facts: StayFacts): Due | undefined {
+  const { rules, createdAt, keepUntil } = facts
+  const oldest = rules.maxAgeMs === undefined ? Infinity : createdAt + rules.maxAgeMs
+  const kept = Math.min(keepUntil ?? 0, oldest)
+  const all = [...(oldest === Infinity ? [] : [{ reason: 'max-age' as const, at: oldest }]), ...ruleDues(facts)]
+  const moved = all.map(({ reason, at }) => ({ reason, at: Math.max(at, kept) }))
+  return moved.toSorted((left, right) => left.at - right.at)[0]
+}
+
+function* ruleDues({ rules, pull, ...facts }: StayFacts): Generator<Due> {
+  const { closedMs, staleMs, afterMs, since } = rules
+  const isClosed = pull?.state === 'closed' || pull?.state === 'merged'
+  if (isClosed && closedMs !== undefined && pull.closedAt !== undefined)
+    yield { reason: 'pull-request-closed', at: pull.closedAt + closedMs }
+  if (pull && staleMs !== undefined)
+    yield { reason: 'pull-request-stale', at: Math.max(pull.headChangedAt ?? 0, facts.lastUsedAt) + staleMs }
+  const from = { LastUsed: facts.lastUsedAt, Created: facts.createdAt, LastDeployed: facts.deployedAt }[since]
+  if (afterMs !== undefined) yield { reason: 'unused', at: from + afterMs }
+  if (facts.isConditionTrue) yield { reason: 'condition', at: 0 }
+  if (facts.evictedAt !== undefined) yield { reason: 'evicted', at: facts.evictedAt }
+}
+
+/** A closed pull request needs no warning: its grace is one. */
+function warningOf(reason: DueReason, { warnMs }: ClassRules): number {
+  return reason === 'pull-request-closed' ? 0 : warnMs
+}
+
+function dependsOnUse(reason: DueReason, { since }: ClassRules): boolean {
+  return reason === 'pull-request-stale' || reason === 'evicted' || (reason === 'unused' && since === 'LastUsed')
+}
