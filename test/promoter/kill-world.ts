@@ -1,7 +1,10 @@
 import { fork, type ChildProcess } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { approval as approvalKind } from '../../src/apis/approval.ts'
 import { pipeline as pipelineKind, type Pipeline } from '../../src/apis/pipeline.ts'
 import { StatusError } from '../../src/kube/status-error.ts'
 import { environments, pipelineOf } from './world.ts'
@@ -16,11 +19,18 @@ export interface Death {
   readonly when: 'before' | 'after'
 }
 
+/** What people do beside merging: nothing, a gate that opens late, suspend and resume, close and retry, roll back at the end. */
+export const twists = ['plain', 'gated', 'suspended', 'closed', 'rolled back'] as const
+export type Twist = (typeof twists)[number]
+
 /** One pipeline with a repository of its own, and the deaths it has coming. */
 export interface History {
   readonly name: string
   readonly repository: Repository
   readonly deaths: Death[]
+  readonly twist: Twist
+  /** Requests of users so far. */
+  readonly asked: Set<string>
   /** Requests to the forge and writes to the API so far, of all processes. */
   steps: number
 }
@@ -37,6 +47,12 @@ export class KillWorld {
   crashed = false
   readonly #directory = mkdtempSync(join(tmpdir(), 'sojourn-kill-'))
   readonly #epoch = Date.now()
+  readonly #looks = new Map<string, number>()
+  readonly #gates = createServer(({ url = '' }, response) => {
+    const looks = (this.#looks.get(url) ?? 0) + 1
+    this.#looks.set(url, looks)
+    response.writeHead(looks > 2 ? 200 : 503).end()
+  })
   #child: ChildProcess | undefined
 
   private constructor(forge: ForgeServer, home: TestCluster) {
@@ -69,17 +85,18 @@ export class KillWorld {
       token: forgeToken,
       caFile: forge.ca,
     })
+    await new Promise<void>((resolve) => world.#gates.listen(0, '127.0.0.1', resolve))
     world.#run()
     return world
   }
 
   /** A pipeline whose first environment has just got 1.1.0. */
-  async begin(name: string, deaths: Death[]): Promise<History> {
+  async begin(name: string, deaths: Death[], twist: Twist = 'plain'): Promise<History> {
     const repository = await this.forge.createRepository(name)
     await repository.commit('main', {
       'prod/app.yaml': manifest('prod', '1.0.0').replace('team:app:', `team:${name}:`),
     })
-    const history: History = { name, repository, deaths, steps: 0 }
+    const history: History = { name, repository, deaths, twist, asked: new Set(), steps: 0 }
     this.histories.set(name, history)
     const [dev, prod] = [`dev-${name}`, `prod-${name}`]
     await this.home.release(dev, '1.1.0')
@@ -97,7 +114,11 @@ export class KillWorld {
       promotion: { strategy },
       environments: [
         { ...first!, targets: [{ namespace: dev }] },
-        { ...second!, targets: [{ namespace: prod }] },
+        {
+          ...second!,
+          targets: [{ namespace: prod }],
+          ...(twist === 'gated' ? { verification: { checks: [{ url: this.gate(name) }], interval: '5s' } } : {}),
+        },
       ],
     }).spec
     await this.home.client.create(pipelineKind.type, {
@@ -110,12 +131,56 @@ export class KillWorld {
   }
 
   /** What people and deployers do: merge what is open, roll out what is merged. */
-  async serve({ name }: History): Promise<void> {
+  async serve(history: History): Promise<void> {
+    const { name, twist } = history
+    const { status } = await this.get(history)
+    if (twist === 'suspended') {
+      await this.ask(history, 'Suspend')
+      if (status?.suspension) await this.ask(history, 'Resume')
+    }
+    if (twist === 'rolled back' && status?.run?.phase === 'Complete') await this.ask(history, 'Rollback')
+    const promotion = status?.environments?.['prod']?.promotion
+    if (twist === 'closed' && promotion?.phase === 'Rejected') await this.ask(history, 'Retry')
     for (const pull of this.pullsOf(name)) {
       if (pull.state !== 'open') continue
+      if (twist === 'closed' && this.pullsOf(name).length === 1) {
+        this.forge.pulls.close(pull)
+        continue
+      }
       await this.forge.pulls.merge(pull)
-      await this.home.release(`prod-${name}`, '1.1.0')
+      const [, version = ''] = /version: "?([^"\s]+)/.exec(await history.repository.file('main', 'prod/app.yaml')) ?? []
+      await this.home.release(`prod-${name}`, version)
     }
+  }
+
+  /** Whether all that was asked for has happened. */
+  async hasArrived(history: History): Promise<boolean> {
+    const { status } = await this.get(history)
+    const promotion = status?.environments?.['prod']?.promotion
+    if (history.twist === 'rolled back') return promotion?.phase === 'Succeeded' && promotion.revision === '1.0.0'
+    return status?.run?.phase === 'Complete'
+  }
+
+  /** A user asks for something, once. */
+  async ask({ name, asked }: History, decision: 'Suspend' | 'Resume' | 'Rollback' | 'Retry'): Promise<void> {
+    if (asked.has(decision)) return
+    asked.add(decision)
+    await this.home.client.create(approvalKind.type, {
+      apiVersion: approvalKind.apiVersion,
+      kind: approvalKind.kind,
+      metadata: { namespace: 'team', name: `${name}-${decision.toLowerCase()}` },
+      spec: {
+        pipeline: name,
+        environment: decision === 'Rollback' || decision === 'Retry' ? 'prod' : '*',
+        decision,
+        approver: 'ann',
+      },
+    })
+  }
+
+  /** The URL of a check that fails twice before it passes. */
+  gate(name: string): string {
+    return `http://127.0.0.1:${(this.#gates.address() as AddressInfo).port}/${name}`
   }
 
   pullsOf(name: string) {
@@ -147,6 +212,7 @@ export class KillWorld {
 
   async close(): Promise<void> {
     this.#child?.kill('SIGKILL')
+    this.#gates.close()
     await this.forge.close()
     await this.home.close()
     rmSync(this.#directory, { recursive: true, force: true })

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { seededRandom } from '../../src/runtime/time/random.ts'
-import { KillWorld, type Death, type History } from './kill-world.ts'
+import { KillWorld, twists, type Death, type History } from './kill-world.ts'
 
 let world: KillWorld
 const atOnce = 8
@@ -17,17 +17,24 @@ async function live(histories: readonly History[]): Promise<void> {
     if (performance.now() > deadline)
       throw new Error(`never arrived: ${JSON.stringify(await world.get(waiting[0]!), null, 1)}`)
     for (const history of waiting) await world.serve(history)
-    const pipelines = await Promise.all(waiting.map((history) => world.get(history)))
-    waiting = waiting.filter((_, index) => pipelines[index]?.status?.run?.phase !== 'Complete')
+    const arrived = await Promise.all(waiting.map((history) => world.hasArrived(history)))
+    waiting = waiting.filter((_, index) => !arrived[index])
   }
 }
 
-/** One commit of ours, one pull request, and the revision is there. */
+/** One pull request and one commit of ours for each promotion that was asked for, and the revision is there. */
 async function expectOnce(history: History): Promise<void> {
-  const { name, repository } = history
-  expect(world.pullsOf(name), name).toMatchObject([{ state: 'merged' }])
-  const ours = await repository.git('log', '--all', '--format=%H', '--grep=Promotion-Id')
-  expect(ours.split('\n'), name).toHaveLength(1)
+  const { name, repository, twist, asked } = history
+  const states = { closed: ['closed', 'merged'], 'rolled back': ['merged', 'merged'] }[twist as string] ?? ['merged']
+  expect(
+    world.pullsOf(name).map(({ state }) => state),
+    name,
+  ).toEqual(states)
+  // The branch of a closed pull request stays until it is withdrawn; what counts is what reached the base branch.
+  const ours = await repository.git('log', 'main', '--format=%H', '--grep=Promotion-Id')
+  expect(ours.split('\n'), name).toHaveLength(states.filter((state) => state === 'merged').length)
+  const { requests = [] } = (await world.get(history)).status ?? {}
+  expect(requests.map(({ decision }) => decision).toSorted(), name).toEqual([...asked].toSorted())
   const pipeline = await world.get(history)
   expect(pipeline.status?.run, name).toMatchObject({ sequence: 1, revision: '1.1.0', phase: 'Complete' })
   expect(pipeline.status?.environments?.['prod']?.promotion, name).toMatchObject({ phase: 'Succeeded' })
@@ -61,13 +68,13 @@ describe('a promoter killed with SIGKILL', () => {
     const random = seededRandom(23)
     const deathsOf = (): Death[] =>
       Array.from({ length: 1 + Math.floor(random() * 2) }, () => ({
-        step: Math.floor(random() * 24),
+        step: Math.floor(random() * 32),
         when: random() < 0.5 ? 'before' : 'after',
       }))
     for (let first = 0; first < histories; first += atOnce) {
       const batch: History[] = []
       for (let index = first; index < Math.min(first + atOnce, histories); index++) {
-        batch.push(await world.begin(`random-${index}`, deathsOf()))
+        batch.push(await world.begin(`random-${index}`, deathsOf(), twists[index % twists.length]))
         if (random() < 0.1) world.kill()
         if (random() < 0.2) world.forge.fail({ status: 502, afterDoing: random() < 0.5 })
       }

@@ -17,7 +17,7 @@ import type { EffectRunner } from './effects/effect-runner.ts'
 import type { TargetAccess } from './targets/target-access.ts'
 import type { TargetObserver } from './targets/target-observer.ts'
 import { PlanError, tryPlan, type Plan, type TargetPlan } from './model/plan.ts'
-import { measurePhase } from './effects/promoter-metrics.ts'
+import { measureDeployment, measurePhase } from './effects/promoter-metrics.ts'
 import type { SecretVersions } from './targets/secret-versions.ts'
 
 /** Holds a pipeline's deletion until its branches and pull requests have been withdrawn. */
@@ -201,12 +201,14 @@ function secretVersions(
   )
 }
 
-function measure({ status: before }: Pipeline, { status }: Decision, { metrics, clock }: ReconcilePorts): void {
-  const startedAt = at(status.run?.startedAt)
-  for (const [environment, { passedRun, promotion }] of Object.entries(status.environments ?? {})) {
+function measure({ status: before, metadata }: Pipeline, { status }: Decision, ports: ReconcilePorts): void {
+  const { metrics, clock } = ports
+  for (const [environment, { promotion, unreadySince }] of Object.entries(status.environments ?? {})) {
     const previous = before?.environments?.[environment]
+    const place = { namespace: metadata.namespace ?? '', pipeline: metadata.name, environment }
     measurePhase(metrics, previous?.promotion, promotion)
-    if (passedRun !== undefined && passedRun !== previous?.passedRun && passedRun === status.run?.sequence)
-      metrics.leadSeconds.observe({ environment }, Math.max(0, clock.now() - startedAt) / 1000)
+    measureDeployment(metrics, place, { before: previous?.promotion, after: promotion })
+    if (previous?.unreadySince && !unreadySince)
+      metrics.restoreSeconds.observe(place, Math.max(0, clock.now() - at(previous.unreadySince)) / 1000)
   }
 }

@@ -33,8 +33,19 @@ export function promoterMetrics(metrics: Metrics) {
     }),
     leadSeconds: metrics.histogram({
       name: 'sojourn_promoter_lead_time_seconds',
-      help: 'Time from the start of a run until an environment is ready on its revision.',
-      labels: ['environment'],
+      help: 'Time from when a revision was ready in the first environment until it was ready in this one (DORA: lead time).',
+      labels: ['namespace', 'pipeline', 'environment'],
+      buckets: waitBuckets,
+    }),
+    deployments: metrics.counter({
+      name: 'sojourn_promoter_deployments_total',
+      help: 'Promotions that ended or timed out, by result: succeeded, rolled-back, failed (DORA: frequency and change failure rate).',
+      labels: ['namespace', 'pipeline', 'environment', 'result'],
+    }),
+    restoreSeconds: metrics.histogram({
+      name: 'sojourn_promoter_restore_seconds',
+      help: 'Time an environment was not ready on any revision (DORA: time to restore).',
+      labels: ['namespace', 'pipeline', 'environment'],
       buckets: waitBuckets,
     }),
     approvals: metrics.counter({
@@ -83,4 +94,28 @@ export function measurePhase(
 ): void {
   if (!before || before.id !== after?.id || before.phase === after.phase) return
   phaseSeconds.observe({ phase: before.phase }, Math.max(0, at(after.phaseAt) - at(before.phaseAt)) / 1000)
+}
+
+interface Place extends Record<string, string> {
+  readonly namespace: string
+  readonly pipeline: string
+  readonly environment: string
+}
+
+/** Counts a promotion once, when it ends; one that is superseded was never deployed. */
+export function measureDeployment(
+  metrics: Pick<PromoterMetrics, 'deployments' | 'leadSeconds'>,
+  place: Place,
+  { before, after }: { readonly before: Promotion | undefined; readonly after: Promotion | undefined },
+): void {
+  const result = resultOf(after)
+  if (!after || !result || (before?.id === after.id && resultOf(before) === result)) return
+  metrics.deployments.inc({ ...place, result })
+  if (result === 'succeeded') metrics.leadSeconds.observe(place, after.leadSeconds ?? 0)
+}
+
+function resultOf(promotion: Promotion | undefined): string | undefined {
+  if (promotion?.phase === 'Succeeded') return promotion.direction === 'Backward' ? 'rolled-back' : 'succeeded'
+  const isFailure = promotion?.phase === 'Failed' || promotion?.because === 'RolloutTimedOut'
+  return isFailure || promotion?.because === 'ChangeReverted' ? 'failed' : undefined
 }

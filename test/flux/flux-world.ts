@@ -1,0 +1,197 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { parseAllDocuments } from 'yaml'
+import { Daemon } from '../../scripts/reference-cluster/daemon.ts'
+import { freePorts } from '../../scripts/reference-cluster/loopback.ts'
+import { startReferenceCluster } from '../../scripts/reference-cluster/reference-cluster.ts'
+import { approval as approvalKind } from '../../src/apis/approval.ts'
+import { gitopsCluster } from '../../src/apis/gitops-cluster.ts'
+import { pipeline as pipelineKind } from '../../src/apis/pipeline.ts'
+import { Client } from '../../src/client/client.ts'
+import { loadKubeconfig } from '../../src/client/kubeconfig.ts'
+import { networkTransport } from '../../src/client/network-transport.ts'
+import { customResourceDefinitions } from '../../src/kube/core-types.ts'
+import type { KubeObject, ResourceType, StoredObject } from '../../src/kube/object.ts'
+import { ignoring } from '../../src/kube/status-error.ts'
+import { systemClock } from '../../src/runtime/time/clock.ts'
+import { startTestServer } from '../apiserver/test-server.ts'
+import { ForgeServer, forgePassword, forgeToken, forgeUser } from '../forge/forge-server.ts'
+import type { Repository } from '../forge/repository.ts'
+import { kustomization, namespaces, secrets, type TestCluster } from '../promoter/cluster.ts'
+import { controllers, definitionsOf, fluxProgram } from './flux-build.ts'
+
+export const gitRepository: ResourceType = {
+  group: 'source.toolkit.fluxcd.io',
+  version: 'v1',
+  kind: 'GitRepository',
+  plural: 'gitrepositories',
+  namespaced: true,
+}
+
+/** A cluster with source-controller and kustomize-controller at work on it, and a forge with one repository. */
+export class FluxWorld {
+  readonly client: Client
+  readonly forge: ForgeServer
+  readonly repository: Repository
+  readonly #closing: (() => Promise<unknown> | void)[]
+
+  private constructor(client: Client, forge: ForgeServer, repository: Repository, closing: Closing) {
+    this.client = client
+    this.forge = forge
+    this.repository = repository
+    this.#closing = closing
+  }
+
+  static async start(kind: 'the embedded server' | 'a real kube-apiserver'): Promise<FluxWorld> {
+    const directory = mkdtempSync(join(tmpdir(), 'sojourn-flux-'))
+    const closing: Closing = [() => rmSync(directory, { recursive: true, force: true })]
+    const kubeconfig = await startCluster(kind, directory, closing)
+    const network = networkTransport(loadKubeconfig([kubeconfig], { now: Date.now, env: process.env }))
+    closing.unshift(() => network.close())
+    const client = new Client(network.transport)
+    await installKinds(client)
+    await startControllers({ directory, kubeconfig, closing })
+    const forge = await ForgeServer.start()
+    closing.unshift(() => forge.close())
+    const world = new FluxWorld(client, forge, await forge.createRepository('deploy'), closing)
+    for (const name of ['flux', 'team', 'dev', 'staging', 'prod']) await world.namespace(name)
+    const access = {
+      username: forgeUser,
+      password: forgePassword,
+      'ca.crt': forge.ca,
+      caFile: forge.ca,
+      token: forgeToken,
+    }
+    for (const namespace of ['flux', 'team'])
+      await client.create(secrets, {
+        apiVersion: 'v1',
+        kind: 'Secret',
+        metadata: { namespace, name: 'git' },
+        stringData: access,
+      } as KubeObject)
+    return world
+  }
+
+  /** What the promoter's test rig needs of a cluster. */
+  get home(): TestCluster {
+    return { client: this.client, namespace: (name: string) => this.namespace(name) } as unknown as TestCluster
+  }
+
+  async namespace(name: string): Promise<void> {
+    await this.client
+      .create(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name } })
+      .catch(ignoring('AlreadyExists'))
+  }
+
+  get url(): string {
+    return `${this.forge.url('gitea', 'deploy')}.git`
+  }
+
+  /** A GitRepository that follows the branch, or is pinned to a commit. */
+  source(name: string, ref: Record<string, string>): KubeObject {
+    return {
+      apiVersion: 'source.toolkit.fluxcd.io/v1',
+      kind: 'GitRepository',
+      metadata: { namespace: 'flux', name },
+      spec: { interval: '2s', url: this.url, ref, secretRef: { name: 'git' } },
+    } as KubeObject
+  }
+
+  async kustomize(place: { namespace: string; name: string }, spec: Record<string, unknown>): Promise<void> {
+    await this.client.create(kustomization, {
+      apiVersion: 'kustomize.toolkit.fluxcd.io/v1',
+      kind: 'Kustomization',
+      metadata: place,
+      spec: { interval: '10s', retryInterval: '2s', prune: true, wait: true, timeout: '20s', ...spec },
+    } as KubeObject)
+  }
+
+  /** The revision that an environment's Kustomization has applied, once it is this one. */
+  async applied(namespace: string, commit: string): Promise<string> {
+    return this.until(async () => {
+      const { status } = await this.client.get<StoredObject>(kustomization, { namespace, name: 'app' })
+      const { lastAppliedRevision = '' } = (status ?? {}) as { lastAppliedRevision?: string }
+      return lastAppliedRevision.endsWith(commit) ? lastAppliedRevision : undefined
+    }, `${namespace} on ${commit}`)
+  }
+
+  async until<T>(look: () => Promise<T | undefined | false>, what: string): Promise<T> {
+    const deadline = performance.now() + 120_000
+    for (;;) {
+      const found = await look()
+      if (found) return found
+      if (performance.now() > deadline) throw new Error(`never: ${what}`)
+      await sleep(250)
+    }
+  }
+
+  async close(): Promise<void> {
+    for (const close of this.#closing) await close()
+  }
+}
+
+type Closing = (() => Promise<unknown> | void)[]
+
+async function startCluster(kind: string, directory: string, closing: Closing): Promise<string> {
+  if (kind === 'a real kube-apiserver') {
+    const cluster = await startReferenceCluster({ durable: false })
+    closing.unshift(() => cluster.stop())
+    return cluster.kubeconfig
+  }
+  const server = await startTestServer({ clock: systemClock })
+  closing.unshift(() => server.close())
+  const { url } = await server.listen({ port: 0 })
+  const file = join(directory, 'kubeconfig')
+  writeFileSync(file, server.kubeconfig(url), { mode: 0o600 })
+  return file
+}
+
+async function installKinds(client: Client): Promise<void> {
+  for (const { crd } of [pipelineKind, gitopsCluster, approvalKind]) await client.create(customResourceDefinitions, crd)
+  for (const name of controllers) {
+    const folder = await definitionsOf(name)
+    for (const file of readdirSync(folder))
+      for (const document of parseAllDocuments(readFileSync(join(folder, file), 'utf8')))
+        await client.create(customResourceDefinitions, document.toJSON() as KubeObject)
+  }
+  const isServed = async () => {
+    client.discovery.forget()
+    const types = [gitRepository, kustomization, pipelineKind.type]
+    const found = await Promise.all(
+      types.map(({ group, version, kind }) => client.discovery.typeOf({ apiVersion: `${group}/${version}`, kind })),
+    )
+    return found.every((type) => type !== undefined)
+  }
+  while (!(await isServed().catch(() => false))) await sleep(100)
+}
+
+async function startControllers(given: { directory: string; kubeconfig: string; closing: Closing }): Promise<void> {
+  const { directory, kubeconfig, closing } = given
+  const [port] = await freePorts(1)
+  const common = [
+    '--watch-all-namespaces=true',
+    '--metrics-addr=0',
+    '--health-addr=0',
+    '--events-addr=',
+    '--log-level=info',
+  ]
+  const artifacts = [
+    `--storage-path=${directory}`,
+    `--storage-addr=127.0.0.1:${port}`,
+    `--storage-adv-addr=127.0.0.1:${port}`,
+  ]
+  const flags = { 'source-controller': [...common, ...artifacts], 'kustomize-controller': [...common] }
+  // Daemons inherit the environment; what they need is set for the time of their start.
+  const settings = { KUBECONFIG: kubeconfig, RUNTIME_NAMESPACE: 'flux', TMPDIR: directory }
+  const before = Object.keys(settings).map((name) => [name, process.env[name]] as const)
+  Object.assign(process.env, settings)
+  for (const name of controllers) {
+    const daemon = new Daemon(fluxProgram(name), flags[name], join(directory, `${name}.log`))
+    closing.unshift(() => daemon.stop())
+  }
+  for (const [name, value] of before)
+    if (value === undefined) delete process.env[name]
+    else process.env[name] = value
+}

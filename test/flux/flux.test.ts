@@ -1,0 +1,132 @@
+import { existsSync } from 'node:fs'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { whyUnavailable } from '../../scripts/reference-cluster/tools.ts'
+import type { Pipeline } from '../../src/apis/pipeline.ts'
+import { conditionOf, configMaps, TestPromoter } from '../promoter/cluster.ts'
+import { controllers, fluxProgram } from './flux-build.ts'
+import { FluxWorld, gitRepository } from './flux-world.ts'
+
+// The lane's set-up has said why when they could not be built.
+const isBuilt = controllers.every((name) => existsSync(fluxProgram(name)))
+const missing = await whyUnavailable('etcd', 'kube-apiserver')
+if (missing) console.warn(`\n*** Flux on a real kube-apiserver is SKIPPED: ${missing}\n`)
+
+const app = (version: string) =>
+  `apiVersion: v1\nkind: ConfigMap\nmetadata: { name: app }\ndata: { version: "${version}" }\n`
+
+describe.skipIf(!isBuilt).each([
+  ['the embedded server', undefined],
+  ['a real kube-apiserver', missing],
+] as const)("with Flux's own controllers on %s", (kind, why) => {
+  describe.skipIf(why)('a commit', () => {
+    let world: FluxWorld
+    let test: TestPromoter
+    const pipeline = (wanted: (pipeline: Pipeline) => unknown) => test.until('app', wanted)
+    const versionIn = async (namespace: string) =>
+      ((await world.client.get(configMaps, { namespace, name: 'app' })) as { data?: Record<string, string> }).data?.[
+        'version'
+      ]
+    const open = (environment: string, commit: string) =>
+      world.until(
+        async () =>
+          world.forge.pulls.all.find(
+            ({ state, head, body }) => state === 'open' && head.includes(`/${environment}-`) && body.includes(commit),
+          ),
+        `a pull request for ${environment}`,
+      )
+
+    /** The sources of staging and prod, each pinned to a commit that promotions set. */
+    const pins = (commit: string) =>
+      Object.fromEntries(
+        ['staging', 'prod'].map((name) => [
+          `clusters/${name}.yaml`,
+          `${JSON.stringify(world.source(name, {})).replace('"ref":{}', `"ref":{\n"commit": "${commit}" # {"$promotion": "team:app:${name}"}\n}`)}\n`,
+        ]),
+      )
+
+    beforeAll(async () => {
+      world = await FluxWorld.start(kind)
+      await world.repository.commit('main', { 'app/app.yaml': app('1') })
+      const first = (await world.repository.tip('main'))!
+      await world.repository.commit('main', { 'app/app.yaml': app('1'), ...pins(first) })
+      await world.client.create(gitRepository, world.source('main', { branch: 'main' }))
+      const from = (name: string) => ({ kind: 'GitRepository', name, namespace: 'flux' })
+      await world.kustomize({ namespace: 'flux', name: 'clusters' }, { path: './clusters', sourceRef: from('main') })
+      for (const [namespace, source] of Object.entries({ dev: 'main', staging: 'staging', prod: 'prod' }))
+        await world.kustomize(
+          { namespace, name: 'app' },
+          { path: './app', targetNamespace: namespace, sourceRef: from(source) },
+        )
+      expect(await world.applied('prod', first)).toBe(`sha1:${first}`)
+      test = new TestPromoter(world.home)
+      await test.pipeline('app', {
+        appRef: { apiVersion: 'kustomize.toolkit.fluxcd.io/v1', kind: 'Kustomization', name: 'app' },
+        environments: ['dev', 'staging', 'prod'].map((name) => ({ name, targets: [{ namespace: name }] })),
+        settle: { quietPeriod: '2s' },
+        interval: '10s',
+        promotion: {
+          strategy: {
+            'pull-request': { type: 'gitea', url: world.url, baseBranch: 'main', secretRef: { name: 'git' } },
+          },
+        },
+      })
+    })
+    afterAll(async () => {
+      await test?.stop()
+      await world?.close()
+    })
+
+    /** Merges what is proposed for an environment, and waits until its Kustomization has applied it. */
+    async function merge(environment: string, commit: string): Promise<void> {
+      await world.forge.pulls.merge(await open(environment, commit))
+      await world.applied(environment, commit)
+    }
+
+    it('flows from dev by pull request to staging and by pull request to prod, once', async () => {
+      // What was there before is no promotion: the first run ends with the pull requests for what dev has already.
+      const before = (await pipeline(({ status }) => status?.run)).status!.run!
+      await world.repository.commit('main', { 'app/app.yaml': app('2') })
+      const second = (await world.repository.tip('main'))!
+      await world.applied('dev', second)
+      await pipeline(({ status }) => status?.run?.revision === `main@sha1:${second}`)
+      await merge('staging', second)
+      expect(await versionIn('staging')).toBe('2')
+      expect(await versionIn('prod')).toBe('1')
+      // A promoter that ends in the middle, and another that goes on.
+      await test.stop()
+      test = new TestPromoter(world.home)
+      await merge('prod', second)
+      const done = await pipeline(({ status }) => status?.run?.phase === 'Complete')
+      expect(await versionIn('prod')).toBe('2')
+      // dev follows the branch that promotions write to: their commits are no revisions of their own.
+      const tip = (await world.repository.tip('main'))!
+      await world.applied('dev', tip)
+      const later = await pipeline(({ status }) => status?.run?.aliases?.some((alias) => alias.endsWith(tip)))
+      expect(later.status?.run?.sequence).toBe(done.status?.run?.sequence)
+      expect(later.status!.run!.sequence - before.sequence).toBe(1)
+      const ours = await world.repository.git(
+        'log',
+        'main',
+        '--format=%H',
+        `--grep=Promotion-Revision: main@sha1:${second}`,
+      )
+      expect(ours.split('\n')).toHaveLength(2)
+      expect(world.forge.pulls.all.filter(({ state }) => state === 'open')).toEqual([])
+    })
+
+    it('that is broken is held in dev, with the reason of its Kustomization, and the cure is promoted', async () => {
+      await world.repository.commit('main', {
+        'app/app.yaml': `apiVersion: none.example/v1\nkind: Nothing\nmetadata: { name: app }\n`,
+      })
+      const messageIn = ({ status }: Pipeline) => status?.environments?.['dev']?.targets?.[0]?.message
+      const held = await pipeline((found) => messageIn(found)?.includes('none.example/v1'))
+      expect(conditionOf(held, 'PromotionPending')).toMatchObject({ reason: 'EnvironmentNotReady' })
+      expect(held.status?.environments?.['dev']?.targets?.[0]).toMatchObject({ ready: false })
+      expect(world.forge.pulls.all.filter(({ state }) => state === 'open')).toEqual([])
+      await world.repository.commit('main', { 'app/app.yaml': app('3') })
+      const third = (await world.repository.tip('main'))!
+      await merge('staging', third)
+      expect(await versionIn('staging')).toBe('3')
+    })
+  })
+})
