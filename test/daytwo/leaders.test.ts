@@ -1,12 +1,11 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { whyUnavailable } from '../../scripts/reference-cluster/tools.ts'
 import { cleaner } from '../../src/apis/cleaner.ts'
-import { installManifests } from '../../src/app/install/install.ts'
-import { clusterRoles } from '../../src/app/install/rbac.ts'
-import { startAuditedCluster, type AuditedCluster } from '../access/audited-cluster.ts'
+import type { AuditedCluster } from '../access/audited-cluster.ts'
 import { accountOf, flagsAs } from '../kubernetes/account.ts'
-import { attempt, run, whenEstablished } from '../kubernetes/kubectl.ts'
+import { attempt, run } from '../kubernetes/kubectl.ts'
 import { SojournProcess } from '../kubernetes/sojourn-process.ts'
+import { startInstalledCluster } from './installed-cluster.ts'
 
 const missing = await whyUnavailable('kube-apiserver', 'kube-controller-manager', 'kubectl')
 if (missing) console.warn(`SKIPPED: who leads, on a real kube-apiserver: ${missing}`)
@@ -16,13 +15,7 @@ describe.skipIf(missing)('who leads on a real cluster', () => {
   const running: SojournProcess[] = []
 
   beforeAll(async () => {
-    const controllers = ['clusterrole-aggregation-controller', 'serviceaccount-controller']
-    cluster = await startAuditedCluster({ controllerManager: { controllers } })
-    const manifests = installManifests({ roles: clusterRoles, image: 'none', replicas: 1, dryRun: false })
-    const input = manifests.map((manifest) => JSON.stringify(manifest)).join('\n---\n')
-    await attempt('kubectl', ['apply', '--server-side', '-f', '-'], { ...cluster, input })
-    await whenEstablished(cluster)
-    await run('kubectl', ['apply', '--server-side', '-f', '-'], { ...cluster, input })
+    cluster = await startInstalledCluster()
     await run('kubectl', ['apply', '-f', '-'], { ...cluster, input: sample })
   }, 900_000)
   afterEach(async () => {

@@ -85,7 +85,7 @@ export async function startRun(config: Config, cluster: ClusterConfig, ports: Ru
   const refusal = isObserver || isProxyAlone ? undefined : await leadership.refusal(signal)
   if (refusal !== undefined) throw new ConfigError(refusal)
   const shared = isObserver ? {} : { leadership }
-  const instance = createInstance({ config, client, clock, log, routes, ...shared })
+  const instance = createInstance({ config, client, clock, log, routes, ...shared, asksForRights: true })
   const { lifecycle, networks } = instance
   await networks.denyServer(server)
   opened.defer(() => lifecycle.stop())

@@ -62,6 +62,8 @@ export interface Config {
   readonly publicUrl?: string
   /** Addresses beside public ones that URLs in tenants' objects may lead to. Defaults to none; in `sojourn up` to this machine and private ranges. */
   readonly allowOutgoing?: readonly string[]
+  /** Namespaces in which kinds are watched that may not be watched in all. Defaults to those found by access reviews. */
+  readonly namespaces?: readonly string[]
   readonly activator: ActivatorConfig
   readonly tenancy: TenancyConfig
 }
@@ -155,6 +157,11 @@ export const configFlags = {
     help: 'What URLs of tenants may reach beside public addresses: CIDR or host[:port], or none (default: none; "up": this machine and private ranges)',
     value: 'DESTINATION,…',
   },
+  namespaces: {
+    type: 'string',
+    help: 'Namespaces to watch where the right to watch a kind in all of them is missing (default: found by access reviews)',
+    value: 'NAME,…',
+  },
   ...activatorFlags,
   ...tenancyFlags,
 } as const satisfies Record<string, ConfigFlag>
@@ -204,6 +211,7 @@ export function readConfig({ flags, env: given, proxless = false }: ConfigSource
     ...optional('namespaceShare', countOf(look('namespace-share'))),
     ...optional('tlsCert', look('tls-cert')?.text),
     ...optional('tlsKey', look('tls-key')?.text),
+    ...optional('namespaces', namespacesOf(look('namespaces'))),
     ...optional('allowOutgoing', destinationsOf(look('allow-outgoing'))),
     ...optional('publicUrl', urlOf(look('public-url'))),
     ...optional('eventsAddress', urlOf(look('events-address'))),
@@ -309,6 +317,13 @@ function destinationsOf(found: Found | undefined): readonly string[] | undefined
       throw new ConfigError(`${found.where}: ${JSON.stringify(entry)} cannot be used: ${problem}`)
   }
   return entries
+}
+
+function namespacesOf(found: Found | undefined): readonly string[] | undefined {
+  const names = found && listOf(found.text)
+  const wrong = names?.find((name) => !/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/.test(name))
+  if (wrong !== undefined) throw new ConfigError(`${found?.where}: ${JSON.stringify(wrong)} is no name of a namespace`)
+  return names
 }
 
 function listOf(text: string): readonly string[] {

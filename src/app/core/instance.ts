@@ -8,6 +8,7 @@ import type { Clusters } from '../../runtime/clusters/clusters.ts'
 import type { ControllerPorts } from '../../runtime/controller/controller.ts'
 import { EventRecorder } from '../../runtime/observability/event-recorder.ts'
 import { Informers } from '../../runtime/cache/informers.ts'
+import { WatchScopes } from '../../runtime/cache/watch-scopes.ts'
 import type { Logger } from '../../runtime/observability/log.ts'
 import { Metrics } from '../../runtime/observability/metrics.ts'
 import { createClusters } from './clusters.ts'
@@ -60,6 +61,8 @@ export interface InstanceOptions extends Pick<Instance, 'config' | 'client' | 'c
   readonly url?: () => string | undefined
   /** Which roles this replica leads. Defaults to all: there is only one. */
   readonly leadership?: Leads
+  /** Whether to ask first what may be watched. Defaults to false: an embedded server's own systems may watch everything. */
+  readonly asksForRights?: boolean
   /** The clock of caches and watches. Defaults to `clock`; a forecast must not wait for them. */
   readonly cacheClock?: Clock
   /** Defaults to a recorder on the client. */
@@ -73,7 +76,8 @@ export function createInstance(options: InstanceOptions): Instance {
   const { config, client, clock, log, embedded, routes = new RouteTable(), external = {} } = options
   const metrics = new Metrics()
   const lifecycle = new Lifecycle(options.leadership)
-  const informers = new Informers({ clock: options.cacheClock ?? clock, log, metrics })
+  const scopes = options.asksForRights ? { scopes: new WatchScopes({ clock, log, metrics }, config.namespaces) } : {}
+  const informers = new Informers({ clock: options.cacheClock ?? clock, log, metrics }, scopes)
   const events = options.events ?? new EventRecorder('sojourn', { client, clock, log, metrics })
   const networks = createNetworks(config.allowOutgoing ?? [])
   const clusters = createClusters({ client, informers, clock, log, external, outgoing: networks.kubeconfigs })

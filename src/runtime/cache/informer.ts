@@ -74,6 +74,11 @@ export class Informer<T extends StoredObject = StoredObject> {
     return this.#cache.lastError
   }
 
+  /** As `lastError`, for one namespace: where only some may be followed, those are current. */
+  errorIn(namespace: string): WatchError | undefined {
+    return this.#cache.errorIn(namespace)
+  }
+
   get size(): number {
     return this.#cache.objects.size
   }

@@ -9,6 +9,9 @@ import { Metrics } from '../observability/metrics.ts'
 import type { IndexFunction } from './object-cache.ts'
 import { systemRandom, type Random } from '../time/random.ts'
 import { Reflector, type Selection } from './reflector.ts'
+import { ScopedReflector } from './scoped-reflector.ts'
+import type { WatchScopes } from './watch-scopes.ts'
+import { isStatusError } from '../../kube/status-error.ts'
 import { SharedCache } from './shared-cache.ts'
 import type { ApiReader } from './watch-stream.ts'
 
@@ -28,11 +31,13 @@ export interface InformersOptions {
   readonly lingerMs?: number
   /** Ask for first pictures as streams, where the server can. Defaults to true. */
   readonly streams?: boolean
+  /** Tells where kinds may be followed. Defaults to everywhere: what may not be is asked for again and again. */
+  readonly scopes?: WatchScopes
 }
 
 interface Shared {
   readonly cache: SharedCache
-  readonly reflector: Reflector
+  readonly reflector: Reflector | ScopedReflector
   readonly cluster: string
   uses: number
   stopLingering(): void
@@ -48,11 +53,12 @@ export class Informers {
   readonly #freeze: boolean
   readonly #lingerMs: number
   readonly #streams: boolean
+  readonly #scopes: WatchScopes | undefined
   /** By reader, then by what is selected and kept of it. Each is in use, or was until less than a linger ago. */
   readonly #shared = new Map<ApiReader, Map<string, Shared>>()
   readonly #trims: Trim[] = []
   /** Runs watches outside the asynchronous context of the first caller. */
-  readonly #run: (reflector: Reflector, signal: AbortSignal) => void
+  readonly #run: (reflector: Shared['reflector'], signal: AbortSignal) => void
 
   constructor({ clock, random, log, metrics }: InformersPorts, options: InformersOptions = {}) {
     this.#clock = clock
@@ -62,7 +68,10 @@ export class Informers {
     this.#freeze = options.freeze ?? false
     this.#lingerMs = options.lingerMs ?? 0
     this.#streams = options.streams ?? true
-    this.#run = AsyncLocalStorage.bind((reflector: Reflector, signal: AbortSignal) => void reflector.run(signal))
+    this.#scopes = options.scopes
+    this.#run = AsyncLocalStorage.bind(
+      (reflector: Shared['reflector'], signal: AbortSignal) => void reflector.run(signal),
+    )
   }
 
   /** One more use of the cache of these objects, which starts with the first. */
@@ -137,16 +146,15 @@ export class Informers {
     const control = new AbortController()
     const metrics = cacheMetrics(this.#metrics, { cluster, type }, () => ({
       objects: cache.objects.size,
-      isFailing: cache.lastError !== undefined,
+      isFailing: cache.lastError !== undefined && !isStatusError(cache.lastError, 'Forbidden'),
     }))
     const log = this.#log.with({ kind: kindKey(type), ...(cluster ? { cluster } : {}) })
     const cache = new SharedCache({ type, freeze: this.#freeze, trim, log, metrics })
-    const reflector = new Reflector(selection, cache, {
-      reader,
-      clock: this.#clock,
-      random: this.#random,
-      streams: this.#streams,
-    })
+    const ports = { reader, clock: this.#clock, random: this.#random, streams: this.#streams }
+    const reflector =
+      this.#scopes && selection.namespace === undefined && selection.fieldSelector === undefined
+        ? new ScopedReflector(selection, cache, { ...ports, scopes: this.#scopes })
+        : new Reflector(selection, cache, ports)
     this.#run(reflector, control.signal)
     const close = () => {
       control.abort(new Error('the cache is closed'))

@@ -30,6 +30,8 @@ export class SharedCache implements Sink {
   readonly #whenSynced = Promise.withResolvers<void>()
   #resourceVersion = ''
   #lastError: WatchError | undefined
+  /** The only namespaces that can be followed, and why; undefined when all are. */
+  #limit: { readonly namespaces: readonly string[]; readonly error: WatchError } | undefined
   /** While a full picture comes in over what is there: the objects it has mentioned. */
   #mentioned: Set<StoredObject> | undefined
 
@@ -51,8 +53,23 @@ export class SharedCache implements Sink {
     return this.#resourceVersion
   }
 
+  /** Why something is missing or stale: also that only some namespaces can be followed. */
   get lastError(): WatchError | undefined {
-    return this.#lastError
+    return this.#lastError ?? this.#limit?.error
+  }
+
+  /** Why the objects of this namespace are missing or stale. */
+  errorIn(namespace: string): WatchError | undefined {
+    return this.#lastError ?? (this.#limit?.namespaces.includes(namespace) ? undefined : this.#limit?.error)
+  }
+
+  /** From now on only these namespaces are followed; what is known of others is dropped. Undefined: all are. */
+  limitTo(namespaces: readonly string[] | undefined, error: WatchError | undefined): void {
+    this.#limit = namespaces && error ? { namespaces, error } : undefined
+    if (namespaces)
+      for (const object of this.objects.all())
+        if (!namespaces.includes(object.metadata.namespace ?? '')) this.#drop(object, object)
+    for (const handler of this.#errorHandlers) this.#safely(() => handler(this.lastError))
   }
 
   subscribe(handler: (change: Change) => void): () => void {
@@ -83,6 +100,11 @@ export class SharedCache implements Sink {
 
   begin(because: string): void {
     this.#mentioned = this.objects.size > 0 ? new Set() : undefined
+    this.listed(because)
+  }
+
+  /** Counts a full list, of everything or of one namespace. */
+  listed(because: string): void {
     this.#options.metrics.listed(because)
     if (because !== 'start') this.#options.log.debug('cache is listed anew', { because })
   }
@@ -134,7 +156,7 @@ export class SharedCache implements Sink {
     if (error && !this.#lastError) this.#options.log.error('cache cannot follow its cluster', { error })
     if (!error) this.#options.log.info('cache follows its cluster again')
     this.#lastError = error
-    for (const handler of this.#errorHandlers) this.#safely(() => handler(error))
+    for (const handler of this.#errorHandlers) this.#safely(() => handler(this.lastError))
   }
 
   /** Keeps those who wait from waiting for ever. */

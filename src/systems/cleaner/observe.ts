@@ -124,7 +124,9 @@ async function locate(client: Client, target: Target, namespace: string): Promis
 }
 
 function resolveCached(informer: Informer | undefined, target: Target, { type, namespace }: Location): Resolution {
-  if (!informer?.synced || informer.lastError) return cacheProblem(informer)
+  const error = informer?.errorIn(namespace)
+  if (error) return unreadable(error)
+  if (!informer?.synced) return { found: 'unknown', message: 'it is not watched yet' }
   const { select } = target
   if (select.by === 'name') return resolveOne(target, type, informer.get(namespace, select.name))
   const objects = informer
@@ -157,10 +159,6 @@ export function resolveOne(target: Target, type: ResourceType, object: StoredObj
 /** Whether the target's `excludeTerminating` lets the object count as existing. */
 function counts({ excludeTerminating }: Target, { metadata }: StoredObject): boolean {
   return !excludeTerminating || metadata.deletionTimestamp === undefined
-}
-
-function cacheProblem(informer: Informer | undefined): Unreadable {
-  return informer?.lastError ? unreadable(informer.lastError) : { found: 'unknown', message: 'it is not watched yet' }
 }
 
 function unreadable(error: Error): Unreadable {

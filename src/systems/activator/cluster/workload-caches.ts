@@ -64,7 +64,7 @@ export class WorkloadCaches {
   find(workload: ObjectRef): StoredObject | 'unknown' | 'absent' {
     const informer = this.#cacheOf(workload)
     if (!informer) return this.#unserved.has(kindOf(workload)) ? 'absent' : 'unknown'
-    if (!informer.synced || informer.lastError) return 'unknown'
+    if (!informer.synced || informer.errorIn(workload.namespace ?? '')) return 'unknown'
     return informer.get(workload.namespace ?? '', workload.name) ?? 'absent'
   }
 

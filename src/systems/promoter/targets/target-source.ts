@@ -62,7 +62,7 @@ export class TargetSource {
 
   /** Looks an object up in the cache. */
   find(namespace: string, name: string): Lookup {
-    const problem = this.#clusterProblem() ?? this.#problem ?? this.#informerProblem()
+    const problem = this.#clusterProblem() ?? this.#problem ?? this.#informerProblem(namespace)
     if (problem) return { found: 'nothing', ...problem }
     if (!this.#informer?.synced)
       return { found: 'nothing', reason: 'NotSynced', message: 'the cache is not synced yet' }
@@ -169,8 +169,8 @@ export class TargetSource {
     }
   }
 
-  #informerProblem(): Problem | undefined {
-    const error = this.#informer?.lastError
+  #informerProblem(namespace?: string): Problem | undefined {
+    const error = namespace === undefined ? this.#informer?.lastError : this.#informer?.errorIn(namespace)
     return error && problemOf(error)
   }
 }
