@@ -207,6 +207,11 @@ describe('a delete hook', () => {
     await finish('hook', 'Failed')
     await world.pass(3000)
     expect(await left(world)).toEqual(['x'])
+    expect(await readyOf(world)).toMatchObject({
+      status: 'False',
+      reason: 'HelmUninstallFailed',
+      message: expect.stringContaining('failed'),
+    })
     expect(await eventsOf(world)).toContain('HelmUninstallFailed')
     await world.pass(10 * minute)
     await finish('hook', 'Complete')

@@ -29,15 +29,16 @@ export class AccessReviews {
     this.#ports = ports
   }
 
-  async isAllowed(creator: Creator, access: Access): Promise<boolean> {
+  /** Whether a user may do this; without one, whether this process itself may. */
+  async isAllowed(creator: Creator | undefined, access: Access): Promise<boolean> {
     // A right to all objects of the resource answers for every name, with one review.
     for (const asked of access.name === '' ? [access] : [{ ...access, name: '' }, access])
       if (await this.#ask(creator, asked)) return true
     return false
   }
 
-  async #ask(creator: Creator, access: Access): Promise<boolean> {
-    const key = JSON.stringify([creator.user, creator.groups, access])
+  async #ask(creator: Creator | undefined, access: Access): Promise<boolean> {
+    const key = JSON.stringify([creator?.user, creator?.groups, access])
     const until = this.#allowed.get(key)
     if (until !== undefined && this.#ports.clock.monotonic() < until) return true
     this.#allowed.delete(key)
@@ -46,11 +47,12 @@ export class AccessReviews {
     return asking
   }
 
-  async #review(key: string, { user, groups }: Creator, access: Access): Promise<boolean> {
+  async #review(key: string, creator: Creator | undefined, access: Access): Promise<boolean> {
     const { client, clock } = this.#ports
     // The answer holds from when it was asked for, not from when it came.
     const askedAt = clock.monotonic()
-    if (!(await isAllowed(client, { user, groups, resourceAttributes: attributesOf(access) }))) return false
+    const who = creator ? { user: creator.user, groups: creator.groups } : {}
+    if (!(await isAllowed(client, { ...who, resourceAttributes: attributesOf(access) }))) return false
     if (this.#allowed.size >= maxRemembered) this.#allowed.clear()
     this.#allowed.set(key, askedAt + (isRead(access) ? readAllowedMs : writeAllowedMs))
     return true

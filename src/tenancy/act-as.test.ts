@@ -15,14 +15,15 @@ interface World {
   readonly accounts?: readonly string[]
   readonly provesCreators?: boolean
   readonly reviewsFail?: boolean
+  readonly asksForOwnRights?: boolean
 }
 
-function worldOf({ entitled = [], accounts = [], provesCreators = true, reviewsFail = false }: World) {
+function worldOf({ entitled = [], accounts = [], provesCreators = true, reviewsFail = false, ...own }: World) {
   const requests: ApiRequest[] = []
   const client = new Client((request) => {
     requests.push(request)
-    if (request.path.endsWith('/subjectaccessreviews')) {
-      const { user } = (request.body as { readonly spec: { readonly user: string } }).spec
+    if (request.path.endsWith('subjectaccessreviews')) {
+      const { user = 'self' } = (request.body as { readonly spec: { readonly user?: string } }).spec
       const status = reviewsFail ? 500 : 201
       return Promise.resolve({ status, headers: {}, body: { status: { allowed: entitled.includes(user) } } })
     }
@@ -32,7 +33,7 @@ function worldOf({ entitled = [], accounts = [], provesCreators = true, reviewsF
   const clock = new VirtualClock()
   const reviews = new AccessReviews({ client, clock })
   const actAs = (options: TenancyOptions = {}) =>
-    new ActAs({ client, reviews, provesCreators: () => provesCreators }, options)
+    new ActAs({ client, reviews, provesCreators: () => provesCreators, ...own }, options)
   return { requests, actAs, clock }
 }
 
@@ -55,6 +56,25 @@ describe('acting for an object', () => {
     const { actAs } = worldOf({ entitled: ['jo'] })
     expect(
       await actAs()
+        .for(cleaner({ creator: 'jo' }))
+        .refusalOf(deleteConfigMap),
+    ).toBeUndefined()
+  })
+
+  it('does not begin what Sojourn itself may not do, and asks before every write', async () => {
+    const asksForOwnRights = true
+    const { actAs, requests } = worldOf({ entitled: ['jo'], asksForOwnRights })
+    const actor = actAs().for(cleaner({ creator: 'jo' }))
+    expect(await actor.refusalOf(deleteConfigMap)).toEqual({
+      reason: 'TargetForbidden',
+      message: 'Sojourn itself may not delete configmaps "settings" in namespace a: grant that right to its account',
+    })
+    expect(await actor.refusalOf({ ...deleteConfigMap, verb: 'get' })).toBeUndefined()
+    expect(requests.some(({ path }) => path.endsWith('/selfsubjectaccessreviews'))).toBe(true)
+    const entitled = worldOf({ entitled: ['jo', 'self'], asksForOwnRights })
+    expect(
+      await entitled
+        .actAs()
         .for(cleaner({ creator: 'jo' }))
         .refusalOf(deleteConfigMap),
     ).toBeUndefined()

@@ -3,7 +3,7 @@ import { serviceAccounts } from '../kube/core-types.ts'
 import type { KubeObject } from '../kube/object.ts'
 import { ignoring } from '../kube/status-error.ts'
 import type { AccessReviews } from './access-reviews.ts'
-import { confinementFault, type Access, type Confinement } from './confinement.ts'
+import { confinementFault, isRead, type Access, type Confinement } from './confinement.ts'
 import { recordedCreator, type Creator } from './creator-record.ts'
 
 /** What operators of a cluster with several tenants choose. */
@@ -21,6 +21,8 @@ export interface TenancyOptions {
 export interface ActAsPorts {
   readonly client: Client
   readonly reviews: AccessReviews
+  /** Whether this process may itself lack rights, so that it asks for them before it changes something. Defaults to false. */
+  readonly asksForOwnRights?: boolean
   /** Whether the cluster keeps the creators' records true: its admission writes them and refuses forged ones. */
   readonly provesCreators: () => boolean | Promise<boolean>
 }
@@ -33,12 +35,13 @@ export interface Refusal {
     | 'CreatorUnknown'
     | 'ServiceAccountRequired'
     | 'ServiceAccountNotFound'
+    | 'TargetForbidden'
   readonly message: string
 }
 
 /**
  * The one way in which a controller acts for an object that a tenant wrote. Every request passes confinement, then the rights of
- * the identity behind the object; the API server checks the controller's own rights as always.
+ * the identity behind the object, then those of the controller itself: what could not be finished is not begun.
  */
 export class ActAs {
   readonly #ports: ActAsPorts
@@ -68,7 +71,7 @@ export class ActAs {
         if (fault !== undefined) return { reason: 'Confined', message: `${describeAccess(access)}: ${fault}${why}` }
         return as
           ? this.#refusalOfAccount({ account: `${namespace}/${account}`, as, isFound }, access)
-          : this.#refusalOfCreator(object, access)
+          : ((await this.#refusalOfCreator(object, access)) ?? this.#refusalOfSelf(access))
       },
     }
   }
@@ -108,6 +111,13 @@ export class ActAs {
     return (await this.#ports.reviews.isAllowed(creator, access))
       ? undefined
       : forbidden(`user ${JSON.stringify(creator.user)}, who last wrote its spec,`, access)
+  }
+
+  async #refusalOfSelf(access: Access): Promise<Refusal | undefined> {
+    const { asksForOwnRights, reviews } = this.#ports
+    if (!asksForOwnRights || isRead(access) || (await reviews.isAllowed(undefined, access))) return undefined
+    const message = `Sojourn itself may not ${describeAccess(access)}: grant that right to its account`
+    return { reason: 'TargetForbidden', message }
   }
 
   #refusalWithoutCreator(access: Access, home: string): Refusal | undefined {

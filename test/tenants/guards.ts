@@ -1,4 +1,4 @@
-import type { Guard } from '../../scripts/guards/guard.ts'
+import { inFile, type Guard } from '../../scripts/guards/guard.ts'
 import { admissionGuards } from './admission-guards.ts'
 import { cleanerGuards } from './cleaner-guards.ts'
 import { redactionGuards } from './redaction-guards.ts'
@@ -11,6 +11,7 @@ export const testFolders = [
   'src/tenancy',
   'src/kube',
   'src/runtime/observability',
+  'src/runtime/cache',
   'src/parsing',
   'src/departures/records',
   'src/helm',
@@ -33,4 +34,18 @@ export const guards: readonly Guard[] = [
   ...redactionGuards,
   ...parsingGuards,
   ...networkGuards,
+  ...inFile('src/tenancy/act-as.ts', [
+    [
+      'does not begin what Sojourn itself may not do, and asks before every write',
+      '?? this.#refusalOfSelf(access))',
+      '?? undefined)',
+    ],
+  ]),
+  ...inFile('src/runtime/cache/shared-cache.ts', [
+    [
+      'is current in granted namespaces only: absence elsewhere proves nothing',
+      'this.#limit?.namespaces.includes(namespace) ? undefined : this.#limit?.error',
+      'undefined',
+    ],
+  ]),
 ]

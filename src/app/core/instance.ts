@@ -106,6 +106,7 @@ export function createInstance(options: InstanceOptions): Instance {
           client,
           reviews: new AccessReviews({ client, clock }),
           provesCreators: recordProof(creatorPolicy, { client, clock }),
+          asksForOwnRights: options.asksForRights ?? false,
         },
         config.tenancy,
       ),

@@ -4,7 +4,7 @@ import { settled, wakeAt, type Outcome } from '../../runtime/controller/outcome.
 import type { CleanerStatus } from './decision/model.ts'
 import type { Committed, RecordedDecision } from './decision/recorded-decision.ts'
 import { awaitDeletion, deleteTargets, recordedObjects, type Pending } from './delete-targets.ts'
-import { writeHeld, writeRefused } from './held.ts'
+import { writeFailed, writeHeld, writeRefused } from './held.ts'
 import type { CleanerPorts } from './ports.ts'
 import { SinkDeliveries } from './sink-deliveries.ts'
 import { announcedRetry } from './status.ts'
@@ -13,6 +13,12 @@ import { uninstallReleases } from './uninstall-releases.ts'
 /** One finalizer each, in the order in which their work is done. */
 const stages = ['target', 'release', 'cloud-event'] as const
 type Stage = (typeof stages)[number]
+/** The reason of Ready=False while the work of a stage fails. */
+const failures: Readonly<Record<Stage, string>> = {
+  target: 'DeleteTargetFailed',
+  release: 'HelmUninstallFailed',
+  'cloud-event': 'CloudEventFailed',
+}
 
 /** Carries out a recorded decision, one finalizer after the other. A crash at any point is resumed from the finalizers that remain. */
 export class Finalizers {
@@ -38,12 +44,20 @@ export class Finalizers {
       await this.#remove(self, remaining)
       return settled
     }
-    const pending = await this.#perform(stage, { self, decision })
+    const pending = await this.#perform(stage, { self, decision }).catch((error: Error) =>
+      this.#fail(stage, self, error),
+    )
     if (pending?.refusal) await writeRefused(this.#ports, self, pending.refusal)
     else if (pending && pending.held.length > 0) return this.#reportHeld(self, pending)
     if (pending) return wakeAt(pending.retryAt)
     await this.#remove(self, [stage, ...idleAfter(stage, decision)])
     return settled
+  }
+
+  /** A Cleaner whose work fails must not look as if it were only terminating. The work is retried. */
+  async #fail(stage: Stage, self: StoredObject, error: Error): Promise<never> {
+    await writeFailed(this.#ports, self, { reason: failures[stage], message: error.message }).catch(() => {})
+    throw error
   }
 
   async #reportHeld(self: StoredObject, { held, retryAt }: Pending): Promise<Outcome> {

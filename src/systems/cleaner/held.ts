@@ -53,6 +53,17 @@ export async function writeRefused(
   await writeStatus(ports, self, { ...status, ...healthStatus(self, claim, ports.clock.now()) })
 }
 
+/** Not Ready: what was decided could not be carried out, and is retried. */
+export async function writeFailed(
+  ports: CleanerPorts,
+  self: StoredObject,
+  { reason, message }: { readonly reason: string; readonly message: string },
+): Promise<void> {
+  const claim = { health: 'not-ready', reason, message } as const
+  const status = (self.status ?? {}) as CleanerStatus
+  await writeStatus(ports, self, { ...status, ...healthStatus(self, claim, ports.clock.now()) })
+}
+
 /** When to ask the Door again. Its change notification comes earlier for Cleaners whose Ready reason is `Held`. */
 export function retryAt(denial: Denial, now: number): number {
   if (denial.result === 'held' && denial.until !== undefined) return denial.until

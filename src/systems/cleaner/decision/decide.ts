@@ -84,6 +84,7 @@ const becauseOf: Readonly<Record<Refusal['reason'], Because>> = {
   CreatorUnknown: 'creator-unknown',
   ServiceAccountRequired: 'service-account-required',
   ServiceAccountNotFound: 'service-account-not-found',
+  TargetForbidden: 'target-forbidden',
 }
 
 /** The decision when the identity behind the Cleaner may not do what it asks for. */
