@@ -17,6 +17,8 @@ import { Metrics } from '../src/runtime/observability/metrics.ts'
 import { quietClock } from '../src/runtime/time/quiet-clock.ts'
 import type { CleanerPorts } from '../src/systems/cleaner/ports.ts'
 import { cleanerController } from '../src/systems/cleaner/controller.ts'
+import { sendEvent } from '../src/systems/cleaner/cloud-event.ts'
+import { outboxController } from '../src/systems/cleaner/outbox.ts'
 
 export const minute = 60_000
 export const hour = 60 * minute
@@ -154,6 +156,13 @@ export async function startCleaner(
   const stop = new AbortController()
   await world.clock.settle()
   await door.ready()
+  const outbox = outboxController({
+    client,
+    informers,
+    events,
+    ports: { clock, log, metrics },
+    send: send ?? ((sink, event) => sendEvent(world.http, sink, event)),
+  })
   const running = [cleaner, conditionalTtl].map(({ type }) =>
     cleanerController({
       client,
@@ -168,6 +177,7 @@ export async function startCleaner(
       transact,
     }).start(stop.signal),
   )
+  running.push(outbox.start(stop.signal))
   return {
     async kill() {
       stop.abort()

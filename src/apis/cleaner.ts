@@ -124,9 +124,11 @@ const spec = object({
   cloudEventSink: optional(string({ description: 'URL that receives a CloudEvent once everything is deleted.' })),
   cloudEventRequired: optional(
     boolean({
-      description:
-        'Whether to retry until the sink accepts the CloudEvent. Default: false, a warning after five attempts.',
+      description: 'Whether to retry without a limit until the sink accepts the CloudEvent. Default: false.',
     }),
+  ),
+  cloudEventTimeout: optional(
+    string({ description: 'How long the delivery of the CloudEvent is retried. Default: 24h.' }),
   ),
   suspend: optional(boolean({ description: 'Whether the Cleaner is paused. Default: false.' })),
   dryRun: optional(
@@ -184,6 +186,7 @@ export const decisionStatus = object(
         {
           url: string({ description: 'URL that receives the CloudEvent.' }),
           required: boolean({ description: 'Whether to retry until it is accepted.' }),
+          timeoutSeconds: optional(integer({ description: 'How long delivery is retried, in seconds.' })),
         },
         { description: 'Where the CloudEvent is sent.' },
       ),

@@ -1,6 +1,7 @@
 import { hostname } from 'node:os'
 import { isEmbedded } from '../../client/embedded.ts'
 import { sleep } from '../../runtime/time/clock.ts'
+import type { CleanerPorts } from '../../systems/cleaner/ports.ts'
 import type { Role } from '../config/config.ts'
 import { mayGet } from '../../queries/caller-rights.ts'
 import { bondClusters } from './bond-clusters.ts'
@@ -24,12 +25,15 @@ export const systems: Readonly<Partial<Record<Role, StartSystem>>> = {
   async cleaner(instance) {
     const { client, informers, door, events, actAs, networks, external, embedded, lifecycle } = instance
     const ports = leaderPorts(instance, 'cleaner')
-    const { cleaner } = await import('../../apis/cleaner.ts')
-    const { conditionalTtl } = await import('../../apis/conditional-ttl.ts')
+    const { cleanerKinds } = await import('../../apis/cleaner-kinds.ts')
     const { cleanerController } = await import('../../systems/cleaner/controller.ts')
+    const { sendEvent } = await import('../../systems/cleaner/cloud-event.ts')
+    const { outboxController } = await import('../../systems/cleaner/outbox.ts')
     const { http } = networks.tenants
+    const send: CleanerPorts['send'] = (sink, event) => sendEvent(http, sink, event)
+    lifecycle.run('cleaner', outboxController({ client, informers, events, ports, send, ...external.cleaner }))
     const common = { client, informers, door, events, actAs, ports, http, transact: embedded?.transact }
-    for (const { type } of [cleaner, conditionalTtl])
+    for (const { type } of cleanerKinds)
       lifecycle.run('cleaner', cleanerController({ ...common, type, ...external.cleaner }))
   },
 

@@ -125,7 +125,8 @@ const byRole: Readonly<Record<Component, Pick<RoleAccess, 'cluster'> & Partial<R
       creatorWebhook(['get']),
       ...recordProofs,
     ],
-    own: [certificateRule(certificateSecret)],
+    // Its outbox: CloudEvents that sinks have not accepted.
+    own: [certificateRule(certificateSecret), core(['configmaps'], ['delete'])],
     options: { creatorWebhook: [creatorWebhook(['update'])] },
   },
   collector: {

@@ -1,4 +1,4 @@
-import { configMaps } from '../../kube/core-types.ts'
+import { configMaps, events, namespaces } from '../../kube/core-types.ts'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { startRealWorld, startWorld, type World } from '../../../test/world.ts'
 import { cleaner } from '../../apis/cleaner.ts'
@@ -16,6 +16,7 @@ import {
   minute,
   readyOf,
   seeing,
+  selected,
   self,
   startCleaner,
   target,
@@ -145,7 +146,22 @@ describe('time', () => {
 describe('the sink', () => {
   const spec = (given: object = {}) => ({ ttl: '1m', cloudEventSink: 'http://sink.example/', ...given })
 
-  it('C2-30: a failing sink is retried a few times, then reported, and the Cleaner is deleted', async () => {
+  const outbox = async () => {
+    const { items } = await world.client.list(configMaps, {
+      namespace: 'sojourn-system',
+      labelSelector: 'sojourn.dev/outbox',
+    })
+    return items
+  }
+  const eventsOfOutbox = async () => {
+    await world.events.flush()
+    const { items } = await world.client.list<StoredObject & { reason: string }>(events, {
+      namespace: 'sojourn-system',
+    })
+    return items.map(({ reason }) => reason)
+  }
+
+  it('C2-30: a failing sink is retried from the outbox until the limit, then given up with an Event, and the Cleaner is deleted', async () => {
     let tries = 0
     await start({
       send: () => {
@@ -153,23 +169,52 @@ describe('the sink', () => {
         return Promise.reject(new Error('the sink answered 500'))
       },
     })
-    await world.create(cleanerOf(spec()))
-    await world.pass(hour)
-    expect(tries).toBe(5)
+    await world.create(cleanerOf(spec({ cloudEventTimeout: '2h' })))
+    await world.pass(5 * minute)
     expect(await world.get(self)).toBeUndefined()
     expect(await eventsOf(world)).toContain('EventDeliveryFailed')
+    expect(await outbox()).toHaveLength(1)
+    await world.pass(hour)
+    expect(await outbox()).toHaveLength(1)
+    await world.pass(2 * hour)
+    expect(await outbox()).toEqual([])
+    expect(await eventsOfOutbox()).toContain('EventGivenUp')
+    expect(tries).toBeGreaterThan(8)
   })
 
-  it('C2-30: a required sink keeps its Cleaner until the event is delivered', async () => {
-    let isDown = true
-    await start({ send: () => (isDown ? Promise.reject(new Error('refused')) : Promise.resolve()) })
+  it('C2-30: a required sink gets its event however late, by the same id, though Cleaner and namespace are gone', async () => {
+    const ids = new Set<string | undefined>()
+    await start({
+      send: (_, { headers }) => {
+        ids.add(headers['ce-id'])
+        return Promise.reject(new Error('refused'))
+      },
+    })
     await world.create(cleanerOf(spec({ cloudEventRequired: true })))
-    await world.pass(5 * hour)
-    expect(await world.get(self)).toBeDefined()
-    isDown = false
+    await world.pass(2 * minute)
+    await world.client.deleteObject(namespaces, { name: 'team' })
+    await world.pass(9 * day)
+    expect(await outbox()).toHaveLength(1)
+    await running?.kill()
+    await start({
+      send: (_, { headers }) => {
+        ids.add(headers['ce-id'])
+        return Promise.resolve()
+      },
+    })
+    await world.pass(2 * hour)
+    expect(await outbox()).toEqual([])
+    expect(ids.size).toBe(1)
+    expect(await eventsOfOutbox()).toContain('EventDelivered')
+  })
+
+  it('C2-30: leaves a trace of a dead sink, however many targets used up the Events of the Cleaner', async () => {
+    await start({ send: () => Promise.reject(new Error('refused')) })
+    for (let index = 0; index < 30; index++) await world.create(configMap(`a${index}`, { labels: { app: 'x' } }))
+    await world.create(cleanerOf(spec({ targets: [selected('all', { app: 'x' })] })))
     await world.pass(hour)
-    expect(await world.get(self)).toBeUndefined()
-    expect(await eventsOf(world)).toContain('EventDelivered')
+    expect(await eventsOfOutbox()).toContain('EventDeliveryFailed')
+    expect((await outbox())[0]?.data).toMatchObject({ about: 'Cleaner/team/c', error: 'refused' })
   })
 
   it('C2-30: many unresponsive sinks delay no other Cleaner', async () => {

@@ -1,75 +1,69 @@
-import { backoffDelay } from '../../kube/basics/backoff-delay.ts'
 import type { StoredObject } from '../../kube/object.ts'
+import { parseTime } from '../../kube/time.ts'
 import { tracked } from '../../runtime/time/clock.ts'
 import { deletedEvent } from './cloud-event.ts'
 import type { CleanerStatus } from './decision/model.ts'
 import type { Committed } from './decision/recorded-decision.ts'
+import { keepUndelivered } from './outbox.ts'
 import type { CleanerPorts } from './ports.ts'
 
-/** How far the delivery of one Cleaner's CloudEvent is. */
-interface Delivery {
-  state: 'sending' | 'delivered' | 'failed'
-  attempts: number
-  /** The next attempt is not made before. */
-  nextAt: number
-}
-
-/** Sends CloudEvents to sinks in the background: a sink that does not answer delays only its own Cleaner. */
+/** Sends CloudEvents to sinks in the background: a sink that does not answer delays only its own Cleaner, and that only once. */
 export class SinkDeliveries {
   readonly #ports: CleanerPorts
-  /** By the Cleaner's uid, until the event is delivered or given up. */
-  readonly #deliveries = new Map<string, Delivery>()
+  /** By the Cleaner's uid: whether its event is sent or in the outbox, or still on its way. */
+  readonly #isDone = new Map<string, boolean>()
 
   constructor(ports: CleanerPorts) {
     this.#ports = ports
   }
 
-  /** Undefined when the event is delivered, or an optional sink has failed too often; otherwise when to look again. */
+  /** Undefined when the event is delivered, or kept in the outbox; otherwise when to look again. */
   deliver({ self, decision }: Committed): number | undefined {
-    const { sink } = decision
-    if (!sink) return undefined
+    if (!decision.sink) return undefined
     const { uid } = self.metadata
-    const now = this.#ports.clock.now()
-    const delivery = this.#deliveries.get(uid) ?? { state: 'failed', attempts: 0, nextAt: now }
-    if (delivery.state === 'delivered') return this.#forget(uid)
-    if (delivery.state === 'sending') return now + pollMs
-    if (delivery.attempts >= maxAttempts && !sink.required) return this.#forget(uid)
-    if (now < delivery.nextAt) return delivery.nextAt
-    this.#deliveries.set(uid, delivery)
-    delivery.state = 'sending'
-    delivery.attempts++
-    void tracked(this.#ports.clock, () => this.#send(delivery, { self, decision }))
-    return now + pollMs
+    const isDone = this.#isDone.get(uid)
+    if (isDone) {
+      this.#isDone.delete(uid)
+      return undefined
+    }
+    if (isDone === undefined) {
+      this.#isDone.set(uid, false)
+      void tracked(this.#ports.clock, () => this.#send({ self, decision }))
+    }
+    return this.#ports.clock.now() + pollMs
   }
 
-  #forget(uid: string): undefined {
-    this.#deliveries.delete(uid)
-    return undefined
-  }
-
-  async #send(delivery: Delivery, { self, decision }: Committed): Promise<void> {
-    const { clock, events, enqueue, send } = this.#ports
-    const { url = '', required = false } = decision.sink ?? {}
+  async #send({ self, decision }: Committed): Promise<void> {
+    const { client, clock, events, enqueue, send } = this.#ports
+    const { url = '', required = false, timeoutSeconds = defaultTimeoutSeconds } = decision.sink ?? {}
+    const { uid } = self.metadata
     const host = URL.parse(url)?.host ?? url
+    const event = eventOf(self, decision.at)
     try {
-      await send(url, eventOf(self, decision.at))
-      delivery.state = 'delivered'
+      await send(url, event)
       const message = `delivered the CloudEvent to ${host}`
       events.record(self, { type: 'Normal', reason: 'EventDelivered', message })
+      this.#isDone.set(uid, true)
     } catch (error) {
-      delivery.state = 'failed'
-      delivery.nextAt = clock.now() + backoffDelay(delivery.attempts, { baseMs: 2000, maxMs: 300_000 })
-      const attempt = required ? `${delivery.attempts}` : `${delivery.attempts} of ${maxAttempts}`
-      const message = `attempt ${attempt} to deliver the CloudEvent to ${host} failed: ${(error as Error).message}`
-      events.record(self, { type: 'Warning', reason: 'EventDeliveryFailed', message })
+      const { message } = error as Error
+      const giveUpAt = required ? undefined : (parseTime(decision.at) ?? clock.now()) + timeoutSeconds * 1000
+      const text = `the CloudEvent to ${host} is kept in the outbox and sent again: ${message}`
+      events.record(self, { type: 'Warning', reason: 'EventDeliveryFailed', message: text })
+      const undelivered = { self, url, event, giveUpAt, error: message }
+      const isKept = await keepUndelivered(client, undelivered, clock.now()).then(
+        () => true,
+        () => false,
+      )
+      // Where the outbox cannot be written, the Cleaner stays and sends the event again.
+      if (!isKept) return void this.#isDone.delete(uid)
+      this.#isDone.set(uid, true)
     }
     enqueue(self)
   }
 }
 
-/** For sinks that are not required. */
-const maxAttempts = 5
 const pollMs = 15_000
+const defaultTimeoutSeconds = 86_400
 
 function eventOf(self: StoredObject, decidedAt: string): ReturnType<typeof deletedEvent> {
   const { evaluationTime = decidedAt, targets = [] } = self.status as CleanerStatus

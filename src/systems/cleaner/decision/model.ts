@@ -50,6 +50,8 @@ export interface Sink {
   readonly url: string
   /** Whether delivery is retried until it succeeds. */
   readonly required: boolean
+  /** How long delivery is retried. */
+  readonly timeoutSeconds?: number
 }
 
 /** An invalid field of a spec. */

@@ -97,7 +97,10 @@ function readCleaner(spec: CleanerSpec, problems: Problems): Model {
     ...(spec.wait === undefined
       ? {}
       : { waitMs: problems.duration('spec.wait', spec.wait, { parse: parseLongDuration, minMs: 0 }) }),
-    ...sinkOf({ url: cloudEventSink, required: spec.cloudEventRequired ?? false }, problems),
+    ...sinkOf(
+      { url: cloudEventSink, required: spec.cloudEventRequired ?? false, timeout: spec.cloudEventTimeout },
+      problems,
+    ),
     suspend: spec.suspend ?? false,
     dryRun: spec.dryRun ?? false,
     schedules: spec.schedule === undefined ? [] : [spec.schedule],
@@ -129,7 +132,8 @@ function readConditionalTtl(spec: ConditionalTtlSpec, problems: Problems): Model
     }),
     conditions: spec.conditions ?? [],
     releases: helm?.delete ? [readRelease('spec.helm', helm, problems)] : [],
-    ...sinkOf({ url: cloudEventSink, required: false }, problems),
+    // cleaner-controller insists.
+    ...sinkOf({ url: cloudEventSink, required: false, timeout: '30d' }, problems),
     suspend: spec.suspend ?? false,
     dryRun: false,
     schedules: [],
@@ -214,13 +218,15 @@ function readRelease(
 }
 
 function sinkOf(
-  { url, required }: { url: string | undefined; required: boolean },
+  { url, required, timeout }: { url: string | undefined; required: boolean; timeout: string | undefined },
   problems: Problems,
 ): { sink?: Sink } {
   if (url === undefined || url === '') return {}
   if (!/^https?:\/\//.test(url) || !URL.canParse(url))
     problems.add('spec.cloudEventSink', `Invalid value: ${JSON.stringify(url)}: must be an http(s) URL`)
-  return { sink: { url, required } }
+  if (timeout === undefined) return { sink: { url, required } }
+  const ms = problems.duration('spec.cloudEventTimeout', timeout, { parse: parseLongDuration, minMs: 1000 })
+  return { sink: { url, required, timeoutSeconds: Math.ceil(ms / 1000) } }
 }
 
 /** Invalid or duplicate target names, and a target that is the Cleaner itself. */
