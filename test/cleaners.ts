@@ -2,8 +2,8 @@ import { configMaps, events } from '../src/kube/core-types.ts'
 import { gzipSync } from 'node:zlib'
 import { stringify } from 'yaml'
 import { actAsOn, type World } from './world.ts'
-import { cleaner, type Cleaner } from '../src/apis/cleaner.ts'
-import { conditionalTtl } from '../src/apis/conditional-ttl.ts'
+import type { Cleaner } from '../src/apis/cleaner.ts'
+import { cleanerKinds } from '../src/apis/cleaner-kinds.ts'
 import { Client } from '../src/client/client.ts'
 import type { Transact } from '../src/departures/door/depart-together.ts'
 import { Door } from '../src/departures/door/door.ts'
@@ -163,7 +163,7 @@ export async function startCleaner(
     ports: { clock, log, metrics },
     send: send ?? ((sink, event) => sendEvent(world.http, sink, event)),
   })
-  const running = [cleaner, conditionalTtl].map(({ type }) =>
+  const running = cleanerKinds.map(({ type }) =>
     cleanerController({
       client,
       informers,

@@ -10,6 +10,7 @@ export const kinds = {
     apiVersion: 'cleaner.vtex.dev/v1alpha',
     kind: 'Cleaner',
   },
+  ownCleaners: ours('cleaners', 'Cleaner'),
   ttls: {
     path: '/apis/cleaner.vtex.io/v1alpha1/conditionalttls',
     apiVersion: 'cleaner.vtex.io/v1alpha1',

@@ -20,6 +20,7 @@ import { parseTime } from './time.js'
 export function managedItemsOf(mirror, now) {
   const items = [
     ...mirror.all('cleaners').map(cleanerItem),
+    ...mirror.all('ownCleaners').map(ownCleanerItem),
     ...mirror.all('ttls').map(ttlItem),
     ...mirror.all('candidates').map(candidateItem),
     ...mirror.all('pipelines').map(pipelineItem),
@@ -79,6 +80,7 @@ function createdAt({ metadata }) {
 }
 
 const cleanerItem = once((/** @type {Cleaner} */ object) => expiringItem(object, kinds.cleaners))
+const ownCleanerItem = once((/** @type {Cleaner} */ object) => expiringItem(object, kinds.ownCleaners))
 const ttlItem = once((/** @type {ConditionalTtl} */ object) => expiringItem(object, kinds.ttls))
 
 /**
@@ -100,7 +102,9 @@ function expiringItem(object, type) {
 
 /** @param {{ apiVersion: string, kind: string }} object */
 function isCleaner({ apiVersion, kind }) {
-  return [kinds.cleaners, kinds.ttls].some((own) => own.apiVersion === apiVersion && own.kind === kind)
+  return [kinds.cleaners, kinds.ownCleaners, kinds.ttls].some(
+    (own) => own.apiVersion === apiVersion && own.kind === kind,
+  )
 }
 
 const candidateItem = once((/** @type {CleanupCandidate} */ candidate) => {

@@ -15,6 +15,7 @@ type Switches = StoredObject & { readonly data?: Readonly<Record<string, string>
 /** What each list of the mirror holds, typed by the server's schemas. */
 export interface Listed {
   cleaners: Cleaner
+  ownCleaners: Cleaner
   ttls: ConditionalTtl
   candidates: CleanupCandidate
   optOuts: CleanupOptOut

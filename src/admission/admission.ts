@@ -1,10 +1,9 @@
 import type { AdmissionHook } from '../apiserver/objects/contract/admission.ts'
 import { bond, type BondSpec } from '../apis/bond.ts'
-import { cleaner } from '../apis/cleaner.ts'
+import { cleanerKinds } from '../apis/cleaner-kinds.ts'
 import { cleanupOptOut, type CleanupOptOutSpec } from '../apis/cleanup-opt-out.ts'
 import { environmentClass, type EnvironmentClassSpec } from '../apis/environment-class.ts'
 import { environment, type Environment } from '../apis/environment.ts'
-import { conditionalTtl } from '../apis/conditional-ttl.ts'
 import { pipeline, type PipelineSpec } from '../apis/pipeline.ts'
 import { workSchedule, type WorkScheduleSpec } from '../apis/work-schedule.ts'
 import { scheduleProblems } from '../apis/work-window.ts'
@@ -25,8 +24,7 @@ interface Problem {
 
 /** Validation beyond the schema, by `Kind.group`: all problems of an object. Shared by the embedded server and the webhook. */
 export const checks: Readonly<Record<string, (object: KubeObject) => readonly Problem[]>> = {
-  [`${cleaner.kind}.${cleaner.group}`]: cleanerProblems,
-  [`${conditionalTtl.kind}.${conditionalTtl.group}`]: cleanerProblems,
+  ...Object.fromEntries(cleanerKinds.map(({ kind, group }) => [`${kind}.${group}`, cleanerProblems])),
   [`${pipeline.kind}.${pipeline.group}`]: ({ spec, metadata }) =>
     pipelineProblems(spec as PipelineSpec, metadata.namespace ?? ''),
   [`${cleanupOptOut.kind}.${cleanupOptOut.group}`]: ({ spec }) =>

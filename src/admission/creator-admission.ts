@@ -1,6 +1,5 @@
 import { bond } from '../apis/bond.ts'
-import { cleaner } from '../apis/cleaner.ts'
-import { conditionalTtl } from '../apis/conditional-ttl.ts'
+import { cleanerKinds } from '../apis/cleaner-kinds.ts'
 import type { Kind } from '../apis/define-kind.ts'
 import { environment } from '../apis/environment.ts'
 import { pipeline } from '../apis/pipeline.ts'
@@ -21,7 +20,7 @@ import {
 } from '../tenancy/creator-record.ts'
 
 /** The kinds that tenants write and controllers act for: each object records who last wrote its spec. */
-export const recordedKinds: readonly Kind[] = [cleaner, conditionalTtl, pipeline, bond, environment]
+export const recordedKinds: readonly Kind[] = [...cleanerKinds, pipeline, bond, environment]
 
 /** Whether a user may do this, by the embedded server's own roles. */
 export type MayDo = (user: User, access: Access) => boolean

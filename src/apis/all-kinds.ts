@@ -1,6 +1,6 @@
 import { approval } from './approval.ts'
 import { bond } from './bond.ts'
-import { cleaner } from './cleaner.ts'
+import { cleaner, ownCleaner } from './cleaner.ts'
 import { cleanupCandidate } from './cleanup-candidate.ts'
 import { cleanupOptOut } from './cleanup-opt-out.ts'
 import { cleanupPolicy } from './cleanup-policy.ts'
@@ -30,6 +30,7 @@ export const allKinds: readonly Kind[] = [
   environmentClass,
   gitopsCluster,
   notificationChannel,
+  ownCleaner,
   pipeline,
   providerAccount,
   usageLedger,

@@ -1,5 +1,5 @@
-import { cleaner } from './cleaner.ts'
+import { cleaner, ownCleaner } from './cleaner.ts'
 import { conditionalTtl } from './conditional-ttl.ts'
 
 /** The kinds that the cleaner reconciles: one model, one controller each. */
-export const cleanerKinds = [cleaner, conditionalTtl] as const
+export const cleanerKinds = [cleaner, ownCleaner, conditionalTtl] as const

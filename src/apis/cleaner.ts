@@ -1,4 +1,5 @@
 import { defineKind, type ObjectOf } from './define-kind.ts'
+import { sojournGroup } from './group.ts'
 import {
   anything,
   boolean,
@@ -220,10 +221,7 @@ const status = object({
   decision: optional(decisionStatus),
 })
 
-/** Deletes targets, Helm releases and itself once its TTL has expired and its conditions are true. */
-export const cleaner = defineKind({
-  group: 'cleaner.vtex.dev',
-  version: 'v1alpha',
+const definition = {
   kind: 'Cleaner',
   plural: 'cleaners',
   scope: 'Namespaced',
@@ -239,7 +237,13 @@ export const cleaner = defineKind({
     { name: 'Message', type: 'string', jsonPath: '.status.conditions[?(@.type=="Ready")].message', priority: 1 },
     { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
   ],
-})
+} as const
+
+/** Deletes targets, Helm releases and itself once its TTL has expired and its conditions are true: the kind of the founding manifest. */
+export const cleaner = defineKind({ group: 'cleaner.vtex.dev', version: 'v1alpha', ...definition })
+
+/** The same under Sojourn's own name. */
+export const ownCleaner = defineKind({ ...sojournGroup, ...definition })
 
 export type Cleaner = ObjectOf<typeof cleaner>
 export type CleanerSpec = Static<typeof spec>

@@ -1,8 +1,8 @@
 import { services } from '../kube/core-types.ts'
 import { bond, type Bond } from '../apis/bond.ts'
-import { cleaner, type Cleaner } from '../apis/cleaner.ts'
+import type { Cleaner } from '../apis/cleaner.ts'
+import { cleanerKinds } from '../apis/cleaner-kinds.ts'
 import { cleanupCandidate, type CleanupCandidate } from '../apis/cleanup-candidate.ts'
-import { conditionalTtl } from '../apis/conditional-ttl.ts'
 import { departure, type Departure } from '../apis/departure.ts'
 import { environment, type Environment } from '../apis/environment.ts'
 import { pipeline, type Pipeline } from '../apis/pipeline.ts'
@@ -35,9 +35,10 @@ export async function readManagedItems(
   reader: Reader,
   { namespace, now }: { readonly namespace: string | undefined; readonly now: number },
 ): Promise<readonly ManagedItem[]> {
-  const [cleaners, ttls, candidates, pipelines, bonds, environments, departures, readable] = await Promise.all([
-    reader.list<Cleaner>(cleaner.type, { namespace }),
-    reader.list<Cleaner>(conditionalTtl.type, { namespace }),
+  const [cleaners, candidates, pipelines, bonds, environments, departures, readable] = await Promise.all([
+    Promise.all(
+      cleanerKinds.map(async (kind) => ({ kind, found: await reader.list<Cleaner>(kind.type, { namespace }) })),
+    ),
     reader.list<CleanupCandidate>(cleanupCandidate.type),
     reader.list<Pipeline & StoredObject>(pipeline.type, { namespace }),
     reader.list<Bond>(bond.type, { namespace }),
@@ -47,8 +48,7 @@ export async function readManagedItems(
   ])
   const onDemand = readable.filter((service) => isOnDemand(service) || missingTarget(service))
   const items = [
-    ...cleaners.map((object) => cleanerItem(object, cleaner)),
-    ...ttls.map((object) => cleanerItem(object, conditionalTtl)),
+    ...cleaners.flatMap(({ kind, found }) => found.map((object) => cleanerItem(object, kind))),
     ...candidates.filter(({ spec }) => !namespace || spec.resource.namespace === namespace).map(candidateItem),
     ...pipelines.map(pipelineItem),
     ...bonds.map(bondItem),
@@ -91,7 +91,7 @@ function cleanerItem(object: Cleaner, kind: { readonly apiVersion: string; reado
 }
 
 function isCleaner({ apiVersion, kind }: ObjectRef): boolean {
-  return [cleaner, conditionalTtl].some((own) => own.apiVersion === apiVersion && own.kind === kind)
+  return cleanerKinds.some((own) => own.apiVersion === apiVersion && own.kind === kind)
 }
 
 function pipelineItem(object: Pipeline & StoredObject): ManagedItem {

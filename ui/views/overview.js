@@ -23,6 +23,7 @@ const ticks = [
 /** @type {Set<ListName>} */
 const lists = new Set([
   'cleaners',
+  'ownCleaners',
   'ttls',
   'candidates',
   'pipelines',

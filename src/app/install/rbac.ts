@@ -113,6 +113,8 @@ const byRole: Readonly<Record<Component, Pick<RoleAccess, 'cluster'> & Partial<R
     cluster: [
       { apiGroups: ['cleaner.vtex.dev'], resources: ['cleaners'], verbs: [...read, 'patch', 'delete'] },
       { apiGroups: ['cleaner.vtex.dev'], resources: ['cleaners/status'], verbs: ['update'] },
+      ours(['cleaners'], [...read, 'patch', 'delete']),
+      ours(['cleaners/status'], ['update']),
       { apiGroups: ['cleaner.vtex.io'], resources: ['conditionalttls'], verbs: [...read, 'patch', 'delete'] },
       { apiGroups: ['cleaner.vtex.io'], resources: ['conditionalttls/status'], verbs: ['update'] },
       definitions,

@@ -1,6 +1,7 @@
 import type { Client } from '../../client/client.ts'
 import { DepartTogether, type Transact } from '../../departures/door/depart-together.ts'
 import type { Door } from '../../departures/door/door.ts'
+import { sojournGroup } from '../../apis/group.ts'
 import { customResourceDefinitions } from '../../kube/core-types.ts'
 import { keyOf, keyToString, type Key } from '../../kube/key.ts'
 import type { ResourceType, StoredObject } from '../../kube/object.ts'
@@ -63,7 +64,7 @@ class CleanerReconciler {
     const { client, informers, door, events, actAs, ports, type, http, send, transact } = options
     const { concurrency = transact ? 256 : 8 } = options
     this.controller = new Controller({
-      name: `cleaner-${type.kind.toLowerCase()}`,
+      name: type.group === sojournGroup.group ? 'cleaner' : `cleaner-${type.kind.toLowerCase()}`,
       reconcile: (key) => this.#reconcile(key),
       ports,
       concurrency,

@@ -18,7 +18,7 @@ import type { Cleaner } from '../../apis/cleaner.ts'
 import { departure, type Departure } from '../../apis/departure.ts'
 import { writeDoorState } from '../../departures/door/door-state.ts'
 import { events } from '../../kube/core-types.ts'
-import type { StoredObject } from '../../kube/object.ts'
+import type { KubeObject, StoredObject } from '../../kube/object.ts'
 import { formatTime } from '../../kube/time.ts'
 
 let world: World
@@ -35,6 +35,18 @@ afterEach(async () => {
 
 const next = async () => (await world.get<Cleaner>(self))?.status?.nextScheduledEvaluation
 const at = (ms: number) => formatTime(world.clock.now() + ms)
+
+it('works under Sojourn’s own name as under the inherited ones', async () => {
+  await world.create(configMap('a'))
+  const own = { ...self, apiVersion: 'sojourn.dev/v1alpha1' }
+  const { spec, metadata } = cleanerOf({ ttl: '1h', targets: [target('a')] })
+  await world.create({ apiVersion: own.apiVersion, kind: own.kind, metadata, spec } as KubeObject)
+  await world.pass(minute)
+  expect(await readyOf(world, own)).toMatchObject({ status: 'True', reason: 'NotExpired' })
+  await world.pass(hour)
+  expect(await world.get(own)).toBeUndefined()
+  expect(await left(world)).toEqual([])
+})
 
 describe('the next evaluation', () => {
   it.each([
