@@ -1,8 +1,9 @@
 import { isBond } from '../../apis/bond-guard.ts'
+import { cleanerKinds } from '../../apis/cleaner-kinds.ts'
 import { departure, type Departure } from '../../apis/departure.ts'
 import { sojournNamespace } from '../../apis/group.ts'
 import type { Client } from '../../client/client.ts'
-import { describeRef, refOf, type KubeObject, type ObjectRef, type StoredObject } from '../../kube/object.ts'
+import { describeRef, refOf, type KubeObject, type StoredObject } from '../../kube/object.ts'
 import { ignoring, isStatusError, StatusError } from '../../kube/status-error.ts'
 import { manifestForCreate } from './manifest-for-create.ts'
 import { readPages, type PageLine } from '../records/pages.ts'
@@ -111,12 +112,11 @@ async function linesOf(
 
 /** A Cleaner whose decision was carried out is restored suspended: it would delete the rest again. */
 function suspended({ spec }: Departure, manifest: KubeObject): KubeObject {
-  if (!isEndedCleaner(spec) || !isSameObject(spec.object, manifest)) return manifest
+  const isCleaner = cleanerKinds.some(
+    ({ apiVersion, kind }) => apiVersion === manifest.apiVersion && kind === manifest.kind,
+  )
+  if (!isCleaner || !isEndedCleaner(spec)) return manifest
   return { ...manifest, spec: { ...(manifest.spec as object), suspend: true } }
-}
-
-function isSameObject(ref: ObjectRef, manifest: KubeObject): boolean {
-  return describeRef(ref) === describeRef(refOf(manifest)) && ref.apiVersion === manifest.apiVersion
 }
 
 /** Whether a record is that of a Cleaner which deleted itself: its restore brings its decision's objects back. */
