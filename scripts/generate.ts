@@ -14,6 +14,7 @@ import {
   clusterRoles,
   componentsOf,
   peopleManifests,
+  constrainedTenantRules,
   tenantRules,
 } from '../src/app/install/rbac.ts'
 import { webhookScope } from '../src/admission/webhook-configuration.ts'
@@ -72,7 +73,7 @@ function access(): Readonly<Record<string, unknown>> {
     const { deletesTargets, ...rules } = accessOf(role)
     return [role, { ...rules, aggregates: aggregated(role, deletesTargets) }] as const
   })
-  return { ...Object.fromEntries(byRole), tenant: tenantRules }
+  return { ...Object.fromEntries(byRole), tenant: tenantRules, constrainedTenant: constrainedTenantRules([]) }
 }
 
 function yamlOf(value: unknown): string {

@@ -123,6 +123,18 @@ describe('acting for an object', () => {
     expect(await read('sam')).toMatchObject({ reason: 'CreatorForbidden' })
   })
 
+  it('48: its own Namespace is deleted only for a creator who may, never without a record', async () => {
+    const { actAs } = worldOf({ entitled: ['jo'] })
+    const deletion = { verb: 'delete', group: '', resource: 'namespaces', namespace: '', name: 'a' }
+    const refusal = (creator?: string) =>
+      actAs()
+        .for(cleaner(creator ? { creator } : {}), { ownNamespace: true })
+        .refusalOf(deletion)
+    expect(await refusal('jo')).toBeUndefined()
+    expect(await refusal('sam')).toMatchObject({ reason: 'CreatorForbidden' })
+    expect(await refusal()).toMatchObject({ reason: 'CreatorUnknown' })
+  })
+
   it('is confined to the namespace when no creator is recorded, or held where that is asked for', async () => {
     const { actAs } = worldOf({})
     expect(await actAs().for(cleaner({})).refusalOf(deleteConfigMap)).toBeUndefined()

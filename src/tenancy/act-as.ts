@@ -121,7 +121,8 @@ export class ActAs {
   }
 
   #refusalWithoutCreator(access: Access, home: string): Refusal | undefined {
-    const isAtHome = access.namespace === home || (access.resource === 'namespaces' && access.name === home)
+    const isAtHome =
+      access.namespace === home || (access.resource === 'namespaces' && access.name === home && isRead(access))
     if (this.#options.withoutCreator !== 'Hold' && isAtHome) return undefined
     return {
       reason: 'CreatorUnknown',

@@ -2,7 +2,11 @@ import { inFile, type Guard } from '../../scripts/guards/guard.ts'
 
 /** What keeps Cleaners within the rights of their creators. */
 export const cleanerGuards: readonly Guard[] = [
+  ...inFile('src/departures/door/budgets.ts', [
+    ['59: a tenant', ', scope }\n  }\n\n  #dropIdle', ' }\n  }\n\n  #dropIdle'],
+  ]),
   ...inFile('src/tenancy/act-as.ts', [
+    ['48: its own Namespace', ' && isRead(access))', ')'],
     [
       '1: a hook in another namespace is not created',
       "if (fault !== undefined) return { reason: 'Confined', message: `${describeAccess(access)}: ${fault}${why}` }",

@@ -324,16 +324,32 @@ function peopleRole(role: string, rules: readonly Rule[]): KubeObject {
   return { apiVersion: `${rbac}/v1`, kind: 'ClusterRole', metadata, rules }
 }
 
-/** What Sojourn needs in a namespace to act as the ServiceAccounts there. */
+/**
+ * What Sojourn needs in a namespace to act as the ServiceAccounts there, in one of two forms, never both: Kubernetes tries the older verb when the newer ones
+ * fail. The older lets the accounts act wherever they may.
+ */
 export const tenantRules: readonly Rule[] = [core(['serviceaccounts'], ['get', 'impersonate'])]
+
+/** The newer form (Kubernetes 1.36): only in the namespace of the binding, and only for these resources. */
+export function constrainedTenantRules(targets: readonly Rule[]): readonly Rule[] {
+  return [
+    core(['serviceaccounts'], ['get']),
+    { apiGroups: ['authentication.k8s.io'], resources: ['serviceaccounts'], verbs: ['impersonate:serviceaccount'] },
+    ...targets.map((rule) => ({ ...rule, verbs: rule.verbs.map((verb) => `impersonate-on:serviceaccount:${verb}`) })),
+  ]
+}
 
 /**
  * Lets the roles that act for tenants' objects impersonate the ServiceAccounts of one namespace. Never of all: accounts of kube-system
  * are cluster administrators in effect.
  */
-export function tenantManifests(namespace: string): readonly KubeObject[] {
+export function tenantManifests(namespace: string, targets: readonly Rule[] = []): readonly KubeObject[] {
   const accounts = [commonAccount, ...(['cleaner', 'collector', 'promoter', 'environments'] as const).map(nameOf)]
-  return boundIn(namespace, { accounts, name: 'sojourn-tenant', rules: tenantRules })
+  return boundIn(namespace, {
+    accounts,
+    name: 'sojourn-tenant',
+    rules: targets.length > 0 ? constrainedTenantRules(targets) : tenantRules,
+  })
 }
 
 function boundIn(

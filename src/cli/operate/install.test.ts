@@ -40,7 +40,15 @@ it('prints the right to act as the ServiceAccounts of a tenant, in that namespac
   expect(out).toContain('kind: RoleBinding')
   expect(out).not.toContain('kind: ClusterRole')
   expect(out.match(/namespace: team-a/g)).toHaveLength(2)
+  expect(out).toContain('- impersonate\n')
   expect(await install('tenant')).toMatchObject({ code: 2, err: expect.stringContaining('install tenant NAMESPACE') })
+})
+
+it('prints constrained impersonation for chosen targets, and never both forms', async () => {
+  const { out } = await install('tenant', 'team-a', '--targets', 'deployments.apps,configmaps')
+  expect(out).toContain('impersonate:serviceaccount')
+  expect(out).toContain('impersonate-on:serviceaccount:delete')
+  expect(out).not.toContain('- impersonate\n')
 })
 
 it('records creators by a policy, by a webhook, or not at all', async () => {

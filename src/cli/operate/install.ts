@@ -18,7 +18,8 @@ Examples:
   sojourn install --admission Webhook      # for Kubernetes 1.30 to 1.35
   sojourn install --crds-only
   sojourn install --separate-roles          # a Deployment and an account for each role
-  sojourn install tenant team-a            # the right to act as the ServiceAccounts of team-a`,
+  sojourn install tenant team-a            # the right to act as the ServiceAccounts of team-a
+  sojourn install tenant team-a --targets deployments.apps,configmaps   # there and for these only (Kubernetes 1.36)`,
   flags: {
     only: { type: 'string', value: 'ROLE,…', help: 'Install only these roles (default: all that run in a cluster)' },
     image: { type: 'string', value: 'IMAGE', help: `The container image (default: ${defaultImage})` },
@@ -43,6 +44,11 @@ Examples:
       value: 'USER,…',
       help: 'Users that restore backups: the records of creators that they bring along are kept (default: none)',
     },
+    targets: {
+      type: 'string',
+      value: 'PLURAL[.GROUP],…',
+      help: 'Of a tenant: what its ServiceAccounts may be used for, by constrained impersonation (default: whatever they may do)',
+    },
     'dry-run': { type: 'boolean', help: 'Install with --dry-run: make all decisions, delete nothing' },
     'crds-only': { type: 'boolean', help: 'Print only the CustomResourceDefinitions' },
   },
@@ -52,7 +58,7 @@ Examples:
     if (what !== undefined) {
       if (what !== 'tenant' || !/^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/.test(namespace) || more.length > 0)
         throw new UsageError('the only thing to install by name is a tenant: sojourn install tenant NAMESPACE')
-      io.out(printed(tenantManifests(namespace)))
+      io.out(printed(tenantManifests(namespace, tenantTargets(textFlag(flags, 'targets') ?? ''))))
       return Promise.resolve()
     }
     const { only, dryRun } = readConfig({
@@ -100,4 +106,16 @@ function restorersOf(text = ''): readonly string[] {
   const odd = names.find((name) => !/^[-A-Za-z0-9:@._/#]+$/.test(name))
   if (odd !== undefined) throw new UsageError(`--restorers names ${JSON.stringify(odd)}, which is not a user name`)
   return names
+}
+
+/** `deployments.apps,configmaps` as the requests that controllers make. Helm hooks are created. */
+function tenantTargets(text: string) {
+  return text
+    .split(',')
+    .filter(Boolean)
+    .map((entry) => {
+      const [resource = '', ...group] = entry.trim().split('.')
+      const verbs = ['get', 'list', 'watch', 'create', 'patch', 'delete']
+      return { apiGroups: [group.join('.')], resources: [resource], verbs }
+    })
 }
