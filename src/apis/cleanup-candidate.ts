@@ -56,6 +56,12 @@ const status = object({
       description: 'Progress of the cleanup. Deleted, OptedOut and Unmarked are final.',
     }),
   ),
+  policyUid: optional(
+    string({
+      description:
+        'UID of the CleanupPolicy that made the mark. A policy that was created again under the same name judges, marks and notifies anew.',
+    }),
+  ),
   generation: optional(
     integer({ description: 'How often the resource has been marked. Notices for an earlier mark do not count.' }),
   ),

@@ -30,8 +30,9 @@ function parseRfc3339(text: string): number | undefined {
   const match = rfc3339.exec(text)
   if (!match) return undefined
   const [, year = '', month = '', day = '', hour = '', minute = '', second = '', fraction = '', zone = 'Z'] = match
-  const midnight = Date.UTC(Number(year), Number(month) - 1, Number(day))
-  const date = new Date(midnight)
+  // `Date.UTC` takes a year below 100 for one of the twentieth century.
+  const date = new Date(0)
+  const midnight = date.setUTCFullYear(Number(year), Number(month) - 1, Number(day))
   if (date.getUTCMonth() !== Number(month) - 1 || date.getUTCDate() !== Number(day)) return undefined
   if (Number(hour) > 23 || Number(minute) > 59 || Number(second) > 59) return undefined
   const fractionMs = fraction ? Math.floor(Number(`0.${fraction}`) * 1000) : 0

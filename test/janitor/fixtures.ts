@@ -68,6 +68,7 @@ export function judgeContext(given: Partial<JudgeContext> = {}): JudgeContext {
 export function mark(given: Partial<Mark> = {}): Mark {
   return {
     phase: 'Notified',
+    isOfFormerPolicy: false,
     markedAt: now - 14 * day,
     hold: false,
     notBefore: undefined,

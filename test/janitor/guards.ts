@@ -9,7 +9,7 @@ const numbered = (letter: string, numbers: readonly number[]) => numbers.map((nu
 export const cases: readonly string[] = [
   ...numbered(
     'C',
-    Array.from({ length: 58 }, (_, index) => index + 1),
+    Array.from({ length: 65 }, (_, index) => index + 1),
   ),
   ...numbered('E', [1, 2, 3, 4, 6, 7, 8, 9, 11, 12, 13, 14, 15, 16, 17, 18, 19, 21, 23, 24, 25, 28, 29]),
 ]
@@ -211,6 +211,18 @@ export const guards: readonly Guard[] = [
   janitor('C57', 'aws/types/launch.ts', 'if (name) used.set(name, `auto-scaling group ${AutoScalingGroupName}`)', ''),
   janitor('C58', 'cycles/mark-cycle.ts', 'now - finishedAt < keepFinishedMs) continue', 'now > 0) continue'),
 
+  janitor('C59', 'decision/decide.ts', "  if (mark.isOfFormerPolicy) return 'not-announced'\n", ''),
+  janitor(
+    'C60',
+    'decision/candidate.ts',
+    'projectedAt: Math.max(mark.projectedAt ?? 0, wanted)',
+    'projectedAt: mark.projectedAt',
+  ),
+  janitor('C61', 'decision/candidate.ts', 'Math.max(mark.projectedAt ?? 0, wanted)', 'wanted'),
+  janitor('C62', 'kubernetes/detectors/network.ts', 'routed.get(place) ?? ', ''),
+  janitor('C63', 'kubernetes/references/known-consumers.ts', 'labels[each] ?? annotations[each]', 'undefined'),
+  janitor('C64', 'kubernetes/kube-resource.ts', 'trackedBy(this.object)', 'undefined'),
+  janitor('C65', 'model/time-to-live.ts', 'now >= (ttl.from ?? createdAt) + ttl.ms', 'true'),
   janitor('E1', 'decision/decide.ts', "return mark.hasOwner ? 'not-announced' : 'owner-unknown'", 'return undefined'),
   janitor(
     'E2',

@@ -383,3 +383,58 @@ describe('in and out of service', () => {
     expect(await candidates()).toEqual([])
   })
 })
+
+describe('a policy that changes', () => {
+  const minute = 60_000
+  const hour = 60 * minute
+  const retention = (duration: string) => ({ retention: { duration } })
+
+  it('C59: created again under its name, it tells anew and keeps its own retention', async () => {
+    await using world = await startJanitorWorld()
+    await world.configMap('one')
+    await world.pass(2 * hour)
+    await world.policy(retention('6h'))
+    await world.pass(hour)
+    const [before] = await world.candidates()
+    expect(before?.status?.phase).toBe('Notified')
+    // What a policy left that was deleted, and created again, while no janitor ran.
+    const place = { name: before?.metadata.name ?? '' }
+    const former = { type: 'merge', body: { status: { policyUid: 'former' } } } as const
+    await world.client.patch(cleanupCandidate.type, place, former, { subresource: 'status' })
+    await world.client.patch(cleanupPolicy.type, { name: 'tidy' }, { type: 'merge', body: { spec: retention('30h') } })
+    await world.pass(10 * hour)
+    expect(await world.exists('one')).toBe(true)
+    const [after] = await world.candidates()
+    expect(after?.status).toMatchObject({ phase: 'Notified', generation: 2, policyUid: before?.status?.policyUid })
+    await world.pass(25 * hour)
+    expect(await world.exists('one')).toBe(false)
+  })
+
+  it('C60: a lengthened retention keeps what is announced already', async () => {
+    await using world = await startJanitorWorld()
+    await world.configMap('one')
+    await world.pass(2 * hour)
+    await world.policy(retention('6h'))
+    await world.pass(hour)
+    await world.client.patch(cleanupPolicy.type, { name: 'tidy' }, { type: 'merge', body: { spec: retention('30h') } })
+    await world.pass(10 * hour)
+    expect(await world.exists('one')).toBe(true)
+    const [mark] = await world.candidates()
+    expect(Date.parse(mark?.status?.projectedDeletionTime ?? '')).toBeGreaterThan(world.clock.now() + 15 * hour)
+    await world.pass(25 * hour)
+    expect(await world.exists('one')).toBe(false)
+  })
+
+  it('C61: a shortened retention deletes nothing before the date that its owner was told', async () => {
+    await using world = await startJanitorWorld()
+    await world.configMap('one')
+    await world.pass(2 * hour)
+    await world.policy(retention('30h'))
+    await world.pass(hour)
+    await world.client.patch(cleanupPolicy.type, { name: 'tidy' }, { type: 'merge', body: { spec: retention('2h') } })
+    await world.pass(20 * hour)
+    expect(await world.exists('one')).toBe(true)
+    await world.pass(12 * hour)
+    expect(await world.exists('one')).toBe(false)
+  })
+})

@@ -6,7 +6,7 @@ import { isLiveOptOut } from '../../../departures/door/protection.ts'
 import { ignoring } from '../../../kube/status-error.ts'
 import { formatTime, parseTime } from '../../../kube/time.ts'
 import { wakeAt, type Outcome } from '../../../runtime/controller/outcome.ts'
-import { candidateName, markOf, withPhase } from '../decision/candidate.ts'
+import { candidateName, markOf, markUnder, withPhase } from '../decision/candidate.ts'
 import { awaitDeletion, endMark, recordFailure, recordResult } from './delete-outcome.ts'
 import { decideDelete, dueAt, isActive, type DeleteDecision } from '../decision/decide.ts'
 import { takeSnapshot, type Snapshot } from './snapshot.ts'
@@ -37,7 +37,7 @@ export function planDeleteCycle(item: WorkItem): PlannedCycle | undefined {
 
 /** When a mark needs attention: a deletion in progress is checked at its next attempt time. */
 function dueTimeOf(item: WorkItem, candidate: CleanupCandidate): number | undefined {
-  const mark = markOf(candidate)
+  const mark = markUnder(candidate, item)
   if (mark.phase === 'Deleting') return mark.nextAttemptAt ?? 0
   const rules = { mode: item.policy.notices.mode, now: Infinity }
   const decision = decideDelete({ is: 'violating', summaries: [] }, mark, rules)
@@ -116,14 +116,15 @@ async function deleteDue(work: Work, marks: readonly CleanupCandidate[]): Promis
   return wakeAt(until)
 }
 
-function judgeMarks({ policy }: Work, marks: readonly CleanupCandidate[], snapshot: Snapshot): readonly JudgedMark[] {
+function judgeMarks(work: Work, marks: readonly CleanupCandidate[], snapshot: Snapshot): readonly JudgedMark[] {
+  const { policy } = work
   const { mode } = policy.notices
   const { resources } = snapshot.observation
   const listed = new Map(resources.map((resource) => [candidateName(policy.name, resource), resource]))
   return marks.map((candidate) => {
     const resource = listed.get(candidate.metadata.name)
     const verdict = resource && snapshot.judge(resource)
-    const decision = decideDelete(verdict, markOf(candidate), { mode, now: snapshot.now })
+    const decision = decideDelete(verdict, markUnder(candidate, work), { mode, now: snapshot.now })
     const isUnannounced = decision.do === 'delete' && mode !== 'off' && hasChangedOwner(candidate, resource, snapshot)
     return {
       candidate,

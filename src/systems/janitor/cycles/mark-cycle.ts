@@ -10,7 +10,7 @@ import { formatTime, parseTime } from '../../../kube/time.ts'
 import { wakeAt, type Outcome } from '../../../runtime/controller/outcome.ts'
 import { sentenceFor } from '../model/because.ts'
 import { isCircuitAcknowledged } from '../work/circuit.ts'
-import { markOf, newCandidate, withPhase, type StatusChange } from '../decision/candidate.ts'
+import { markOf, markUnder, newCandidate, withPhase, type StatusChange } from '../decision/candidate.ts'
 import { takeSnapshot, type Snapshot } from './snapshot.ts'
 import { reportCycle, reportIncompleteInventory, type Applied, type Cycle } from './mark-report.ts'
 import { currentOwner, isNewOwner } from '../policy/owner.ts'
@@ -63,7 +63,8 @@ function previousInventory(work: Work): { readonly visited: number; readonly at:
 }
 
 /** Every listed resource with its mark, then every mark whose resource is not listed. */
-function* judgedOf({ policy, location, ports }: Work, snapshot: Snapshot): Generator<Judged<CleanupCandidate>> {
+function* judgedOf(work: Work, snapshot: Snapshot): Generator<Judged<CleanupCandidate>> {
+  const { policy, location, ports } = work
   const candidates = ports.caches.marks(policy.name, location)
   const unlisted = new Map(candidates.map((candidate) => [resourceKey(candidate.spec.resource), candidate]))
   const marked = new Set(candidates.map(({ spec }) => spec.resource.uid))
@@ -71,10 +72,14 @@ function* judgedOf({ policy, location, ports }: Work, snapshot: Snapshot): Gener
     const key = marked.has(resource.uid) ? resourceKey(resource) : undefined
     const candidate = key === undefined ? undefined : unlisted.get(key)
     if (key !== undefined) unlisted.delete(key)
-    yield { resource, verdict: snapshot.judge(resource), mark: candidate && { mark: markOf(candidate), candidate } }
+    yield {
+      resource,
+      verdict: snapshot.judge(resource),
+      mark: candidate && { mark: markUnder(candidate, work), candidate },
+    }
   }
   for (const candidate of unlisted.values())
-    yield { resource: undefined, verdict: undefined, mark: { mark: markOf(candidate), candidate } }
+    yield { resource: undefined, verdict: undefined, mark: { mark: markUnder(candidate, work), candidate } }
 }
 
 async function apply(work: Work, { snapshot, plan }: Cycle): Promise<Applied> {
@@ -162,6 +167,7 @@ function freshMark({ policy, schedule }: Work, resource: Resource, snapshot: Sna
   const retention = owner ? policy.retention : policy.retentionWithoutOwner
   const projectedAt = deletionDate(retention, { from: now, schedule })
   return {
+    policyUid: policy.uid,
     owner: owner ?? null,
     group: resource.group ?? null,
     createdAt: resource.createdAt === undefined ? null : formatTime(resource.createdAt),
@@ -193,7 +199,7 @@ async function create(work: Work, resource: Resource): Promise<CleanupCandidate>
 }
 
 /**
- * Updates a mark's reasons and owner; its date stays. When the resource has a new owner after the notice, the mark
+ * Updates a mark's reasons and owner; its date moves only when the policy's retention was lengthened. When the resource has a new owner after the notice, the mark
  * starts anew: the new owner is notified first and gets the full retention.
  */
 async function refresh(work: Work, { judged, decision }: Planned<CleanupCandidate>, snapshot: Snapshot): Promise<void> {
@@ -202,7 +208,15 @@ async function refresh(work: Work, { judged, decision }: Planned<CleanupCandidat
   const { candidate } = marked
   const { owner: former, ...status } = candidate.status ?? {}
   const owner = currentOwner(former, snapshot.describe(resource).resolveOwner())
-  const refreshed: CandidateStatus = { ...status, ...(owner ? { owner } : {}), summaries: [...decision.summaries] }
+  const { projectedAt } = marked.mark
+  const refreshed: CandidateStatus = {
+    ...status,
+    ...(owner ? { owner } : {}),
+    ...(projectedAt !== undefined && Number.isFinite(projectedAt)
+      ? { projectedDeletionTime: formatTime(projectedAt) }
+      : {}),
+    summaries: [...decision.summaries],
+  }
   const hasChangedOwner =
     marked.mark.announcedAt !== undefined && isNewOwner(former, owner) && status.phase !== 'Deleting'
   if (!hasChangedOwner || work.policy.notices.mode === 'off') {

@@ -1,6 +1,6 @@
 import type { CleanupCandidate } from '../../../apis/cleanup-candidate.ts'
 import { parseTime } from '../../../kube/time.ts'
-import { markOf } from '../decision/candidate.ts'
+import { markUnder } from '../decision/candidate.ts'
 import { decideNotice, isActive, type NoticeDecision } from '../decision/decide.ts'
 import { markDueAt } from './mark-cycle.ts'
 import type { Channel } from '../../../notices/notice.ts'
@@ -31,7 +31,7 @@ export function pendingNotices(item: WorkItem, channels: readonly Channel[]): re
     .filter(({ spec, status }) => isActive(status?.phase ?? 'Unmarked') && !isProtected(outlineOf(spec.resource)))
     .map((candidate) => ({
       candidate,
-      decision: maybeOptedOut(candidate) ? afterMarking : decideNotice(markOf(candidate), rules, now),
+      decision: maybeOptedOut(candidate) ? afterMarking : decideNotice(markUnder(candidate, item), rules, now),
     }))
 }
 

@@ -8,6 +8,9 @@ import {
 } from '../../../apis/cleanup-candidate.ts'
 import type { KubeObject } from '../../../kube/object.ts'
 import { formatTime, parseTime } from '../../../kube/time.ts'
+import type { WorkScheduleSpec } from '../../../apis/work-schedule.ts'
+import type { CompiledPolicy } from '../policy/policy.ts'
+import { deletionDate } from '../policy/retention.ts'
 import type { Mark } from './decide.ts'
 import { resourceKey, type Resource } from '../model/resource.ts'
 
@@ -56,6 +59,25 @@ export function newCandidate(
   }
 }
 
+/**
+ * Reads a mark as the present policy sees it. A retention that was lengthened moves the date of an announced mark; a shorter
+ * one does not, because its owner was told the date.
+ */
+export function markUnder(
+  candidate: CleanupCandidate,
+  { policy, schedule }: { readonly policy: CompiledPolicy; readonly schedule: WorkScheduleSpec | undefined },
+): Mark {
+  const mark = markOf(candidate)
+  const { policyUid, retentionSeconds, owner } = candidate.status ?? {}
+  // A mark without a uid was stored before marks had one.
+  const isOfFormerPolicy =
+    policyUid === undefined ? mark.markedAt > 0 && mark.markedAt < policy.createdAt : policyUid !== policy.uid
+  if (mark.announcedAt === undefined || retentionSeconds !== undefined) return { ...mark, isOfFormerPolicy }
+  const retention = owner ? policy.retention : policy.retentionWithoutOwner
+  const wanted = deletionDate(retention, { from: mark.announcedAt, schedule }) ?? Infinity
+  return { ...mark, isOfFormerPolicy, projectedAt: Math.max(mark.projectedAt ?? 0, wanted) }
+}
+
 /** Reads a mark for decisions. A candidate without status, created just before a crash, counts as unmarked. */
 export function markOf(candidate: CleanupCandidate): Mark {
   const known = marks.get(candidate)
@@ -75,6 +97,7 @@ function readMark({ spec, status = {} }: CleanupCandidate): Mark {
   const announced = delivered.filter(({ kind = 'notice' }) => kind !== 'reminder')
   return {
     phase: status.phase ?? 'Unmarked',
+    isOfFormerPolicy: false,
     markedAt: parseTime(status.markedAt) ?? 0,
     hold: spec.hold ?? false,
     // An unreadable notBefore postpones for ever.

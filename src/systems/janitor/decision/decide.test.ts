@@ -219,6 +219,7 @@ describe('deletions', () => {
       lastNoticeAt: times,
       noticeFailed: fc.boolean(),
       hasOwner: fc.boolean(),
+      isOfFormerPolicy: fc.boolean(),
       scheduledAt: times,
       nextAttemptAt: times,
       finishedAt: times,
@@ -230,6 +231,7 @@ describe('deletions', () => {
         if (decision.do !== 'delete') return
         expect(verdict).toBe(violating)
         expect(given.hold).toBe(false)
+        expect(given.isOfFormerPolicy).toBe(false)
         expect(given.announcedAt).toBeDefined()
         for (const earliest of [given.projectedAt ?? Infinity, given.promisedAt ?? 0, given.notBefore ?? 0])
           expect(at).toBeGreaterThanOrEqual(earliest)

@@ -7,6 +7,8 @@ import type { Summary } from '../rules/rule-tree.ts'
 /** A mark as decisions read it, times in epoch milliseconds. */
 export interface Mark {
   readonly phase: CandidatePhase
+  /** An earlier policy of the same name made it: its owner was told other things. */
+  readonly isOfFormerPolicy: boolean
   readonly markedAt: number
   readonly hold: boolean
   readonly notBefore: number | undefined
@@ -51,7 +53,7 @@ export function decideMark(verdict: Verdict | undefined, mark: Mark | undefined,
         ? { do: 'opt-out', because: verdict.because }
         : { do: 'unmark', because: verdict.because }
     case 'violating':
-      if (active) return { do: 'refresh', summaries: verdict.summaries }
+      if (active && !mark.isOfFormerPolicy) return { do: 'refresh', summaries: verdict.summaries }
       return isFreshlyDeleted(mark, now) ? nothing : { do: 'mark', summaries: verdict.summaries }
   }
 }
@@ -75,6 +77,8 @@ export function decideNotice(
   }: { mode: CompiledPolicy['notices']['mode']; remindBeforeMs: readonly number[]; needsOwner: boolean },
   now: number,
 ): NoticeDecision {
+  // The next mark cycle marks it anew.
+  if (mark.isOfFormerPolicy) return nothing
   if (mark.phase === 'Marked') {
     if (mode === 'off') return { do: 'waive' }
     if (mark.hold) return { do: 'hold', because: 'held-by-human' }
@@ -134,6 +138,7 @@ export function isActive(phase: CandidatePhase): boolean {
 
 function waitOf(mark: Mark, mode: CompiledPolicy['notices']['mode']): Wait | undefined {
   if (mark.hold) return 'held-by-human'
+  if (mark.isOfFormerPolicy) return 'not-announced'
   if (mark.announcedAt !== undefined || mode === 'off') return undefined
   if (mode === 'bestEffort' && (mark.noticeFailed || !mark.hasOwner)) return undefined
   return mark.hasOwner ? 'not-announced' : 'owner-unknown'

@@ -4,6 +4,8 @@ import type { Use } from '../model/resource.ts'
 import { aggregatedVersions, customReferences, customResidents, definedTypes } from './custom-references.ts'
 import { unknownUse, unused, used } from './references/detector.ts'
 import { detectorFor } from './detectors.ts'
+import { KubeResource } from './kube-resource.ts'
+import { knownConsumers } from './references/known-consumers.ts'
 import { mentionsIn, textsOf } from './references/mentions.ts'
 import type { ReferrerKind } from './references/referrer-types.ts'
 
@@ -513,7 +515,7 @@ describe('other kinds', () => {
     ],
     ['a running Job', 'Job.batch', object('Job', 'j', { status: { active: 1 } }), {}, 'used'],
     ['an ended Pod', 'Pod', object('Pod', 'p', { status: { phase: 'Failed' } }), {}, 'unused'],
-    ['a suspended CronJob', 'CronJob.batch', object('CronJob', 'c', { spec: { suspend: true } }), {}, 'unused'],
+    ['a suspended CronJob', 'CronJob.batch', object('CronJob', 'c', { spec: { suspend: true } }), {}, 'unknown'],
     ['an Ingress to nowhere', 'Ingress.networking.k8s.io', ingress('gone'), {}, 'unused'],
     ['an Ingress to a Service', 'Ingress.networking.k8s.io', ingress('web'), { services: [service({})] }, 'used'],
     [
@@ -691,8 +693,47 @@ describe('other kinds', () => {
   )
 
   it('a Service or budget for the pods of a custom resource is used', () => {
-    const rollout = (name: string) => (name === 'web' ? used('Rollout web') : unused('nothing refers to it'))
-    expect(use('Service', service({ selector: { app: 'web' } }), {}, rollout)).toBe('used')
-    expect(use('Service', service({ selector: { app: 'web', tier: 'front' } }), {}, rollout)).toBe('unused')
+    const rollout = (name: string) => (name === 'shop' ? used('Rollout shop') : unused('nothing refers to it'))
+    expect(use('Service', service({ selector: { app: 'shop' } }), {}, rollout)).toBe('used')
+    expect(use('Service', service({ selector: { app: 'shop', tier: 'front' } }), {}, rollout)).toBe('unused')
+  })
+})
+
+describe('what tools find by themselves', () => {
+  it.each(Object.entries(knownConsumers))('C63: keeps a Secret with %s for %s', (key, tool) => {
+    for (const where of ['labels', 'annotations'] as const) {
+      const secret = object('Secret', 's', { metadata: { name: 's', namespace: 'team', [where]: { [key]: 'x' } } })
+      const answer = detectorFor('Secret')?.prepare({
+        list: () => [],
+        customUse: () => unused(''),
+        customUseIn: () => unused(''),
+      })
+      expect(answer?.(secret)).toMatchObject({ state: 'used', by: expect.stringContaining(tool) })
+    }
+  })
+
+  it.each([
+    ['argocd.argoproj.io/tracking-id', 'shop:apps/Deployment:team/web', 'Argo CD application shop'],
+    ['kustomize.toolkit.fluxcd.io/name', 'apps', 'Flux Kustomization apps'],
+    ['helm.toolkit.fluxcd.io/name', 'web', 'Flux HelmRelease web'],
+    ['resourceset.fluxcd.controlplane.io/name', 'previews', 'Flux ResourceSet previews'],
+  ])('C64: keeps what %s tracks', (key, value, by) => {
+    const tracked = object('ConfigMap', 'c', {
+      metadata: { name: 'c', namespace: 'team', annotations: { [key]: value } },
+    })
+    const resource = new KubeResource(tracked, {
+      cluster: '',
+      includeOwned: false,
+      detect: () => unused('nothing refers to it'),
+    })
+    expect(resource.use).toMatchObject({ state: 'used', by: expect.stringContaining(by) })
+  })
+
+  it('C62: keeps the backend of an Ingress that has no endpoints', () => {
+    const paths = [{ backend: { service: { name: 'web', port: { number: 80 } } } }]
+    const ingress = object('Ingress', 'shop', { spec: { rules: [{ http: { paths } }] } })
+    const service = object('Service', 'web', { spec: { selector: { app: 'web' } } })
+    expect(use('Service', service, { ingresses: [ingress] })).toBe('used')
+    expect(use('Service', service, {})).toBe('unused')
   })
 })

@@ -1,6 +1,8 @@
 import type { StoredObject } from '../../../kube/object.ts'
 import { parseTime } from '../../../kube/time.ts'
 import type { Resource, Use } from '../model/resource.ts'
+import { used } from './references/detector.ts'
+import { trackedBy } from './references/known-consumers.ts'
 
 /** A Kubernetes object as a resource. Properties are computed on demand, because policies list very many objects. */
 export class KubeResource implements Resource {
@@ -64,7 +66,9 @@ export class KubeResource implements Resource {
   }
 
   get use(): Use {
-    return (this.#use ??= this.#detect(this.object))
+    if (this.#use) return this.#use
+    const tracker = trackedBy(this.object)
+    return (this.#use = tracker === undefined ? this.#detect(this.object) : used(tracker))
   }
 
   get group(): string | undefined {

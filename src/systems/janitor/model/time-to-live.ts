@@ -1,4 +1,4 @@
-import { parseTime } from '../../../kube/time.ts'
+import { parseLongDuration, parseTime } from '../../../kube/time.ts'
 import type { Resource } from './resource.ts'
 
 /** The ttl that a resource's own tags declare. A malformed one affects that resource only. */
@@ -7,17 +7,35 @@ export type TimeToLive =
   | { readonly says: 'never' }
   | { readonly says: 'days'; readonly days: number }
   | { readonly says: 'at'; readonly at: number }
+  /** So long after `from`, or after the creation. */
+  | { readonly says: 'after'; readonly ms: number; readonly from?: number }
   | { readonly says: 'malformed'; readonly text: string }
 
-const names = ['expiration_time', 'expires', 'ttl', 'sojourn.dev/expiration-time', 'sojourn.dev/ttl'] as const
+/** Swabbie's tags, in which `m` is a month and a number of days must have passed whole. */
+const names = ['expiration_time', 'expires', 'ttl', 'sojourn.dev/expiration-time'] as const
+/** Annotations and labels of Sojourn, kube-janitor, Kyverno and k8s-ttl-controller, in which `m` is a minute. */
+const durations = [
+  'sojourn.dev/ttl',
+  'janitor/ttl',
+  'cleanup.kyverno.io/ttl',
+  'k8s-ttl-controller.twin.sh/ttl',
+] as const
+const dates = ['janitor/expires'] as const
+const refreshed = 'k8s-ttl-controller.twin.sh/refreshed-at'
 const unitDays: Readonly<Record<string, number>> = { d: 1, w: 7, m: 30, y: 365 }
 const dayMs = 86_400_000
 
-/** Reads the ttl tags: `30d`, `2w`, `6m`, `1y`, a date, or `never`, which wins over the others. */
+/** Reads the ttl tags: a duration, a date, or `never`, which wins over the others. */
 export function timeToLiveOf({ tags }: Pick<Resource, 'tags'>): TimeToLive {
-  const values = names.flatMap((name) => (Object.hasOwn(tags, name) ? [(tags[name] ?? '').trim()] : []))
-  if (values.length === 0) return { says: 'nothing' }
-  const read = values.map(readValue)
+  const valuesOf = (keys: readonly string[]) =>
+    keys.flatMap((name) => (Object.hasOwn(tags, name) ? [(tags[name] ?? '').trim()] : []))
+  const from = parseTime(tags[refreshed])
+  const read = [
+    ...valuesOf(names).map(readValue),
+    ...valuesOf(durations).map((value) => readDuration(value, from)),
+    ...valuesOf(dates).map(readDate),
+  ]
+  if (read.length === 0) return { says: 'nothing' }
   return (
     read.find(({ says }) => says === 'never') ??
     read.find(({ says }) => says === 'malformed') ??
@@ -37,6 +55,8 @@ export function isExpired(ttl: TimeToLive, createdAt: number | undefined, now: n
       return now >= ttl.at
     case 'days':
       return createdAt === undefined ? undefined : wholeDays(createdAt, now) > ttl.days
+    case 'after':
+      return createdAt === undefined ? undefined : now >= (ttl.from ?? createdAt) + ttl.ms
   }
 }
 
@@ -52,6 +72,8 @@ export function expiresAt(ttl: TimeToLive, createdAt: number): number {
       return ttl.at
     case 'days':
       return createdAt + (ttl.days + 1) * dayMs
+    case 'after':
+      return (ttl.from ?? createdAt) + ttl.ms
   }
 }
 
@@ -64,13 +86,29 @@ function readValue(value: string): TimeToLive {
   if (value.toLowerCase() === 'never') return { says: 'never' }
   const amount = /^(\d{1,6})([dwmy])$/i.exec(value)
   if (amount) return { says: 'days', days: Number(amount[1]) * (unitDays[(amount[2] ?? 'd').toLowerCase()] ?? 1) }
-  const at = parseTime(/^\d{4}-\d\d-\d\d$/.test(value) ? `${value}T00:00:00Z` : value)
+  return readDate(value)
+}
+
+/** A duration in minutes, hours, days and weeks; Kyverno also writes a date here. */
+function readDuration(value: string, from: number | undefined): TimeToLive {
+  if (/^(?:never|forever)$/i.test(value)) return { says: 'never' }
+  const ms = parseLongDuration(value)
+  if (ms === undefined) return readDate(value)
+  return ms > 0 ? { says: 'after', ms, ...(from === undefined ? {} : { from }) } : { says: 'malformed', text: value }
+}
+
+/** RFC 3339, or the shorter forms of kube-janitor and Kyverno: `2026-11-18`, `2026-11-18T10:30`, `2026-11-18T103000Z`. */
+function readDate(value: string): TimeToLive {
+  const [, day, hour = '00', minute = '00', second = '00'] =
+    /^(\d{4}-\d\d-\d\d)(?:T(\d\d):?(\d\d)(?::?(\d\d))?Z?)?$/.exec(value) ?? []
+  const at = parseTime(day === undefined ? value : `${day}T${hour}:${minute}:${second}Z`)
   return at === undefined ? { says: 'malformed', text: value } : { says: 'at', at }
 }
 
-/** The latest of several ttls; a date takes precedence over a number of days. */
+/** The latest of several ttls; a date takes precedence over a duration. */
 function longest(read: readonly TimeToLive[]): TimeToLive | undefined {
+  const after = read.filter((ttl) => ttl.says === 'after').toSorted((left, right) => right.ms - left.ms)[0]
   const days = read.filter((ttl) => ttl.says === 'days').toSorted((left, right) => right.days - left.days)[0]
   const date = read.filter((ttl) => ttl.says === 'at').toSorted((left, right) => right.at - left.at)[0]
-  return date ?? days
+  return date ?? days ?? after
 }

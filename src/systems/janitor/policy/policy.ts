@@ -1,6 +1,6 @@
 import type { CleanupPolicy, CleanupPolicySpec, KubernetesTarget } from '../../../apis/cleanup-policy.ts'
 import { requirementsOf } from '../../../kube/selector.ts'
-import { parseLongDuration } from '../../../kube/time.ts'
+import { parseLongDuration, parseTime } from '../../../kube/time.ts'
 import { compileExclusions, readsObjectAlone, type Excluder } from './exclusion.ts'
 import { compileOwner, type OwnerResolver } from './owner.ts'
 import type { Retention } from './retention.ts'
@@ -17,6 +17,8 @@ export type NoticeMode = 'off' | 'required' | 'bestEffort'
  */
 export interface CompiledPolicy {
   readonly name: string
+  readonly uid: string
+  readonly createdAt: number
   readonly generation: number
   readonly suspended: boolean
   readonly dryRun: boolean
@@ -74,6 +76,8 @@ export function compilePolicy({
   checkTargets(spec, problems)
   const compiled: CompiledPolicy = {
     name: metadata.name,
+    uid: metadata.uid,
+    createdAt: parseTime(metadata.creationTimestamp) ?? 0,
     generation: metadata.generation ?? 0,
     suspended: spec.suspend ?? false,
     dryRun: spec.dryRun ?? false,

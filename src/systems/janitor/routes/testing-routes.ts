@@ -50,6 +50,7 @@ export function testingRoutes(ports: WorkPorts, { resourceIds }: TestingOptions)
       { phase: 'Notified', because: 'testing', at: now },
       {
         projectedDeletionTime: formatTime(at),
+        retentionSeconds: 0,
         promisedTime: null,
         notices: [...(candidate.status?.notices ?? []), notice].slice(-20),
       },

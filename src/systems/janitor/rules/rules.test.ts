@@ -77,6 +77,46 @@ describe('AttributeRule', () => {
   })
 })
 
+describe('ttl as other tools write it', () => {
+  const minute = 60_000
+  const expired = (tags: Record<string, string>, ageMs: number) =>
+    matches(one('ExpiredResourceRule'), { createdAt: now - ageMs, tags })
+  it.each([
+    ['sojourn.dev/ttl', '4h', 240],
+    ['sojourn.dev/ttl', '30m', 30],
+    ['sojourn.dev/ttl', '1d', 1440],
+    ['sojourn.dev/ttl', '2w', 20_160],
+    ['janitor/ttl', '90m', 90],
+    ['cleanup.kyverno.io/ttl', '1h30m', 90],
+    ['k8s-ttl-controller.twin.sh/ttl', '1d12h', 2160],
+  ])('C65: %s: %s expires %i minutes after the creation', (key, value, minutes) => {
+    expect(expired({ [key]: value }, (minutes - 1) * minute)).toBe(false)
+    expect(expired({ [key]: value }, minutes * minute)).toBe(true)
+  })
+
+  it('C65: counts from refreshed-at where k8s-ttl-controller does', () => {
+    const tags = {
+      'k8s-ttl-controller.twin.sh/ttl': '1h',
+      'k8s-ttl-controller.twin.sh/refreshed-at': new Date(now - 30 * minute).toISOString(),
+    }
+    expect(expired(tags, 10 * 60 * minute)).toBe(false)
+  })
+
+  it.each(['2020-01-01', '2020-01-01T10:30', '2020-01-01T10:30:00Z'])('reads the date janitor/expires: %s', (value) => {
+    expect(expired({ 'janitor/expires': value }, minute)).toBe(true)
+  })
+
+  it.each([
+    ['janitor/ttl', 'forever'],
+    ['sojourn.dev/ttl', 'soon'],
+    ['sojourn.dev/ttl', '0'],
+    ['sojourn.dev/ttl', '-1h'],
+    ['janitor/expires', 'next week'],
+  ])('never expires: %s: %s', (key, value) => {
+    expect(expired({ [key]: value }, 10_000 * 24 * 60 * minute)).not.toBe(true)
+  })
+})
+
 describe('ExpiredResourceRule', () => {
   it.each([
     [{}, false],

@@ -1,6 +1,7 @@
 import type { StoredObject } from '../../../../kube/object.ts'
 import { matches, requirementsOf, type LabelSelector } from '../../../../kube/selector.ts'
 import { kindAndName, namespacedName, used, type Detector, type ClusterView } from '../references/detector.ts'
+import { knownConsumerOf } from '../references/known-consumers.ts'
 import { addNames, annotationTexts, mentionedIn, mentionsIn } from '../references/mentions.ts'
 import { podSourceKinds, podSources, referencesOf, wordsOf, type PodSource } from '../references/pod-specs.ts'
 import type { ReferrerKind } from '../references/referrer-types.ts'
@@ -139,10 +140,11 @@ function parametersIn(cluster: ClusterView): (object: StoredObject) => string | 
 }
 
 /** Objects that programs find by other means than a reference. */
-function builtInUse({ kind, metadata, type }: StoredObject): string | undefined {
+function builtInUse(object: StoredObject): string | undefined {
+  const { kind, metadata, type } = object
   const { name, annotations = {}, labels = {} } = metadata
-  const found = foundByLabel.find((label) => labels[label] !== undefined)
-  if (found) return `tools that look for the label ${found}`
+  const consumer = knownConsumerOf(object)
+  if (consumer !== undefined) return consumer
   const release = annotations['meta.helm.sh/release-name']
   if (release) return `Helm release ${release}`
   if (kind === 'ConfigMap') {
@@ -161,17 +163,3 @@ function builtInUse({ kind, metadata, type }: StoredObject): string | undefined 
       return undefined
   }
 }
-
-/** Labels by which well-known tools find what they keep in a cluster, or load from it; nothing else refers to it. */
-const foundByLabel = [
-  'tfstate',
-  'kapp.k14s.io/is-app',
-  'cli-utils.sigs.k8s.io/inventory-id',
-  'applyset.kubernetes.io/id',
-  'argocd.argoproj.io/secret-type',
-  'sealedsecrets.bitnami.com/sealed-secrets-key',
-  'cluster.x-k8s.io/cluster-name',
-  'grafana_dashboard',
-  'grafana_datasource',
-  'grafana_alert',
-]

@@ -3,7 +3,6 @@ import { matches, requirementsOf, type LabelSelector } from '../../../../kube/se
 import type { Use } from '../../model/resource.ts'
 import {
   kindAndName,
-  unlessCustomUse,
   namespacedName,
   selectionUse,
   unknownUse,
@@ -26,9 +25,11 @@ export const serviceDetector: Detector = {
     'mutatingwebhooks',
     'apiservices',
     'customresourcedefinitions',
+    'ingresses',
   ],
   prepare(cluster) {
     const served = servedIn(cluster)
+    const routed = routedIn(cluster)
     const converters = convertersIn(cluster)
     const mentions = (['validatingwebhooks', 'mutatingwebhooks', 'apiservices'] as const).map((kind) =>
       mentionsIn(cluster.list(kind)),
@@ -41,10 +42,12 @@ export const serviceDetector: Detector = {
       if (namespace === 'default' && name === 'kubernetes') return used('the cluster itself')
       if (Object.keys(annotations).some((key) => key.startsWith('proxless/'))) return used('callers that wake it')
       const place = namespacedName(namespace, name)
-      const by = served.get(place) ?? converters.get(place) ?? mentionedIn(mentions, name)
+      const by = served.get(place) ?? routed.get(place) ?? converters.get(place) ?? mentionedIn(mentions, name)
       if (by) return used(by)
-      if (!selector || Object.keys(selector).length === 0)
-        return unlessCustomUse(cluster.customUse(name), 'it has no endpoints')
+      // A route of the Gateway API, or any other custom resource, may name it.
+      const custom = cluster.customUse(name)
+      if (custom.state !== 'unused') return custom
+      if (!selector || Object.keys(selector).length === 0) return unused('it has no endpoints')
       const requirements = requirementsOf({ matchLabels: selector })
       const behind = pods.get(namespace)?.find(({ labels }) => matches(requirements, labels))
       return behind ? used(kindAndName(behind.owner)) : selectionUse(cluster, requirements, 'it has no endpoints')
@@ -79,6 +82,27 @@ function servedIn(cluster: ClusterView): ReadonlyMap<string, string> {
   return served
 }
 
+/** Services that an Ingress sends requests to: a backend without endpoints now may have some later. */
+function routedIn(cluster: ClusterView): ReadonlyMap<string, string> {
+  return new Map(
+    cluster
+      .list('ingresses')
+      .flatMap((ingress) =>
+        backendsOf(ingress).flatMap(({ service }) =>
+          service?.name
+            ? [[namespacedName(ingress.metadata.namespace, service.name), kindAndName(ingress)] as const]
+            : [],
+        ),
+      ),
+  )
+}
+
+function backendsOf({ spec }: StoredObject): readonly Backend[] {
+  const { defaultBackend, rules = [] } = (spec ?? {}) as IngressSpec
+  const backends = [defaultBackend, ...rules.flatMap(({ http }) => (http?.paths ?? []).map(({ backend }) => backend))]
+  return backends.filter((backend) => backend !== undefined)
+}
+
 interface Selectable {
   readonly owner: StoredObject
   readonly labels: Readonly<Record<string, string>>
@@ -96,13 +120,9 @@ export const ingressDetector: Detector = {
     const services = new Set(
       cluster.list('services').map(({ metadata }) => namespacedName(metadata.namespace, metadata.name)),
     )
-    return ({ metadata, spec }) => {
-      const { defaultBackend, rules = [] } = spec as IngressSpec
-      const backends = [
-        defaultBackend,
-        ...rules.flatMap(({ http }) => (http?.paths ?? []).map(({ backend }) => backend)),
-      ]
-      const present = backends.filter((backend) => backend !== undefined)
+    return (object) => {
+      const { metadata } = object
+      const present = backendsOf(object)
       if (present.length === 0) return unknownUse('it sends to nothing by itself')
       if (present.some(({ service }) => !service || service.port?.name === 'use-annotation'))
         return unknownUse('it sends to something that is not a Service')

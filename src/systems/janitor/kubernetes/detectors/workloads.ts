@@ -135,7 +135,7 @@ export const podDetector: Detector = {
     },
 }
 
-/** CronJobs: unused while suspended. */
+/** CronJobs: in use by their schedule. Why one is suspended, and for how long, only its owner knows. */
 export const cronJobDetector: Detector = {
   kinds: ['CronJob.batch'],
   needs: [],
@@ -144,6 +144,8 @@ export const cronJobDetector: Detector = {
     ({ spec, status }) => {
       const { active = [] } = (status ?? {}) as { active?: readonly unknown[] }
       if (active.length > 0) return used(`${active.length} running jobs`)
-      return (spec as { suspend?: boolean }).suspend ? unused('it is suspended') : used('its schedule')
+      return (spec as { suspend?: boolean }).suspend
+        ? unknownUse('it is suspended, perhaps for a while')
+        : used('its schedule')
     },
 }
