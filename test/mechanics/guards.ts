@@ -78,8 +78,8 @@ export const guards: readonly Guard[] = [
   ...inFile('src/systems/activator/reconcile/workload-reconciler.ts', [
     [
       'takes neither label nor companion away',
-      'if (!isMarked || dryRun) return settled',
-      'if (!isMarked) return settled',
+      'if (!isOurs || dryRun) return settled',
+      'if (!isOurs) return settled',
     ],
   ]),
   ...inFile('src/systems/activator/reconcile/service-reconciler.ts', [
