@@ -76,11 +76,7 @@ export const guards: readonly Guard[] = [
     ],
   ]),
   ...inFile('src/systems/activator/reconcile/workload-reconciler.ts', [
-    [
-      'takes neither label nor companion away',
-      'if (!isOurs || dryRun) return settled',
-      'if (!isOurs) return settled',
-    ],
+    ['takes neither label nor companion away', 'if (!isOurs || dryRun) return settled', 'if (!isOurs) return settled'],
   ]),
   ...inFile('src/systems/activator/reconcile/service-reconciler.ts', [
     [
