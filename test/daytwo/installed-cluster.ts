@@ -7,7 +7,13 @@ import { attempt, run, whenEstablished } from '../kubernetes/kubectl.ts'
 export async function startInstalledCluster(): Promise<AuditedCluster> {
   const controllers = ['clusterrole-aggregation-controller', 'serviceaccount-controller', 'namespace-controller']
   const cluster = await startAuditedCluster({ controllerManager: { controllers } })
-  const manifests = installManifests({ roles: clusterRoles, image: 'none', replicas: 1, dryRun: false })
+  const manifests = installManifests({
+    roles: clusterRoles,
+    image: 'none',
+    replicas: 1,
+    dryRun: false,
+    separateRoles: true,
+  })
   const input = manifests.map((manifest) => JSON.stringify(manifest)).join('\n---\n')
   // The first time the kinds are not served yet when their objects are applied.
   await attempt('kubectl', ['apply', '--server-side', '-f', '-'], { ...cluster, input })

@@ -25,6 +25,10 @@ export class SojournProcess {
     return this.#output
   }
 
+  get pid(): number {
+    return this.#child.pid ?? 0
+  }
+
   stop(): Promise<void> {
     return this.#end('SIGTERM')
   }

@@ -10,6 +10,8 @@ import { EventRecorder } from '../../runtime/observability/event-recorder.ts'
 import { Informers } from '../../runtime/cache/informers.ts'
 import { WatchScopes } from '../../runtime/cache/watch-scopes.ts'
 import type { Logger } from '../../runtime/observability/log.ts'
+import { processMetrics } from '../../runtime/observability/process-metrics.ts'
+import { ownVersion } from '../config/version.ts'
 import { Metrics } from '../../runtime/observability/metrics.ts'
 import { createClusters } from './clusters.ts'
 import type { CollectorOptions } from '../../systems/collector/controller.ts'
@@ -17,7 +19,7 @@ import { AccessReviews } from '../../tenancy/access-reviews.ts'
 import { ActAs, type ActsFor } from '../../tenancy/act-as.ts'
 import type { Config, Role } from '../config/config.ts'
 import { creatorPolicy, recordPolicy, recordProof } from '../../tenancy/creator-proof.ts'
-import type { Leads } from './leadership.ts'
+import { ledRoles, type Leads } from './leadership.ts'
 import { Lifecycle } from './lifecycle.ts'
 import { metricsRoute } from './metrics-route.ts'
 import { createNetworks, type Networks } from './networks.ts'
@@ -124,6 +126,9 @@ export function createInstance(options: InstanceOptions): Instance {
   lifecycle.onStop(() => networks.close())
   lifecycle.onStop(() => events.flush().catch(() => {}))
   routes.add(metricsRoute(metrics))
+  const led = ledRoles.filter((role) => config.only.includes(role))
+  const leaders = () => new Map(led.map((role) => [role, lifecycle.leads(role)]))
+  processMetrics(metrics, { clock, version: ownVersion(), leaders })
   const [deleting] = config.only.filter((role) => canDelete([role]))
   if (deleting) lifecycle.run(deleting, settler(instance, deleting))
   return instance

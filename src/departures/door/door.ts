@@ -130,6 +130,7 @@ export class Door {
       name: 'sojourn_departures_breaker_open',
       help: '1 while the circuit breaker holds all deletions.',
     })
+    this.#breaker.set({}, 0)
     this.#circuits = metrics.gauge({
       name: 'sojourn_departures_namespace_breakers_open',
       help: 'Namespaces whose deletions the circuit breaker holds.',
