@@ -1,4 +1,4 @@
-import { configMaps, namespaces } from '../kube/core-types.ts'
+import { configMaps, deployments, namespaces } from '../kube/core-types.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { startTestServer, type TestServer } from '../../test/apiserver/test-server.ts'
 import { bond } from '../apis/bond.ts'
@@ -58,6 +58,16 @@ function condition(type: string, status: string, message: string) {
 }
 
 describe('explain', () => {
+  it('names who uses a ConfigMap', async () => {
+    await configMap('mounted')
+    const volumes = [{ name: 'v', configMap: { name: 'mounted' } }]
+    const template = { metadata: { labels: { app: 'w' } }, spec: { containers: [{ name: 'c', image: 'i' }], volumes } }
+    await create({ type: deployments, apiVersion: 'apps/v1', kind: 'Deployment' }, 'web', {
+      spec: { replicas: 0, selector: { matchLabels: { app: 'w' } }, template },
+    })
+    expect(await said(configMaps, 'mounted')).toContain('in use by Deployment web')
+  })
+
   it('does not call an object kept that a Bond deletes', async () => {
     const needed = await configMap('needed')
     const needing = await configMap('needing')

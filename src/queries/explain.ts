@@ -12,6 +12,7 @@ import { explainBond, explainBonds } from './explain-bonds.ts'
 import { explainCleaner, explainCleaners } from './explain-cleaners.ts'
 import { explainPipeline } from './explain-pipeline.ts'
 import { explainPolicies, explainPolicy } from './explain-policies.ts'
+import { explainUse } from './explain-use.ts'
 import { explainSleep } from './explain-sleep.ts'
 import { protectionsOf } from './protections.ts'
 import { Reader } from './reader.ts'
@@ -50,6 +51,7 @@ export async function explainObject(client: Client, explained: Explained, now: n
     ...explainBonds(object, bonds),
     ...ownerSentences(object),
   ]
+  const uses = await explainUse(client, explained)
   const sentences = [
     ...deletionSentences(object, now, metadata.deletionTimestamp ? await obstacles(client, object) : []),
     ...managed,
@@ -59,7 +61,7 @@ export async function explainObject(client: Client, explained: Explained, now: n
     ...(managed.length > 0 ? await haltsOf(reader) : []),
   ]
   const { unread } = reader
-  return { sentences: [...orUnmanaged(sentences, unread), ...missing(unread)].map(asSentence), items, unread }
+  return { sentences: [...orUnmanaged(sentences, unread), ...uses, ...missing(unread)].map(asSentence), items, unread }
 }
 
 /** "Not managed" can only be said by a caller who may read everything. */
