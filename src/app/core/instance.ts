@@ -128,7 +128,7 @@ export function createInstance(options: InstanceOptions): Instance {
   routes.add(metricsRoute(metrics))
   const led = ledRoles.filter((role) => config.only.includes(role))
   const leaders = () => new Map(led.map((role) => [role, lifecycle.leads(role)]))
-  processMetrics(metrics, { clock, version: ownVersion(), leaders })
+  processMetrics(metrics, { clock, version: ownVersion(), process, leaders })
   const [deleting] = config.only.filter((role) => canDelete([role]))
   if (deleting) lifecycle.run(deleting, settler(instance, deleting))
   return instance

@@ -4,12 +4,17 @@ import type { Metrics } from './metrics.ts'
 export interface ProcessFacts {
   readonly clock: Clock
   readonly version: string
+  readonly process: {
+    uptime(): number
+    cpuUsage(): { readonly user: number; readonly system: number }
+    readonly memoryUsage: { rss(): number }
+  }
   /** The roles of which one process leads, and whether this one does. */
   readonly leaders: () => ReadonlyMap<string, boolean>
 }
 
 /** What Prometheus expects of every process, the version that runs, and which roles it leads. */
-export function processMetrics(metrics: Metrics, { clock, version, leaders }: ProcessFacts): void {
+export function processMetrics(metrics: Metrics, { clock, version, process, leaders }: ProcessFacts): void {
   const memory = metrics.gauge({ name: 'process_resident_memory_bytes', help: 'Resident memory size in bytes.' })
   const cpu = metrics.counter({ name: 'process_cpu_seconds_total', help: 'User and system CPU time in seconds.' })
   const start = metrics.gauge({
