@@ -15,13 +15,15 @@ export function restoreNotes(
     ...contentNotes(back),
     ...ownerNotes(record, back, newUids),
     ...deciderNote(record),
-    ...cleanerNote(record),
+    ...cleanerNote(record, back),
   ]
 }
 
-function cleanerNote({ spec }: Departure): readonly string[] {
+function cleanerNote({ spec }: Departure, back: readonly PageLine[]): readonly string[] {
   if (!isEndedCleaner(spec)) return []
-  return [`${describeRef(spec.object)} was restored suspended: set spec.suspend to false once it may delete again`]
+  const others = back.filter(({ manifest }) => manifest.kind === spec.object.kind).length - 1
+  const which = others > 0 ? `${describeRef(spec.object)}, with ${others} more,` : describeRef(spec.object)
+  return [`${which} was restored suspended: set spec.suspend to false once it may delete again`]
 }
 
 /** A Service gets new addresses: clients that kept the old ones, and DNS records of others, must be told. */
