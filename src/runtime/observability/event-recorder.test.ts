@@ -40,6 +40,22 @@ describe('EventRecorder', () => {
     })
   })
 
+  it('writes one Event for all objects beyond the first fifty of a kind with the same reason, and counts them', async () => {
+    const { clock, recorder, events } = recording()
+    for (let index = 0; index < 1500; index++) {
+      const metadata = { namespace: 'a', name: `p${index}`, uid: `u${index}` }
+      recorder.record({ ...pod, metadata }, { ...note, message: `owner ${index} is unknown` })
+    }
+    recorder.record({ ...pod, metadata: { namespace: 'b', name: 'p', uid: 'v' } }, note)
+    await clock.runFor(minute)
+    expect(events()).toHaveLength(52)
+    expect(events().find(({ count }) => count !== 1)).toMatchObject({
+      involvedObject: { name: 'p50' },
+      message: 'owner 50 is unknown (the same of more objects of this kind: "count" is their number)',
+      count: 1450,
+    })
+  })
+
   it('writes about what has no namespace in the default one', async () => {
     const { recorder, events } = recording()
     recorder.record({ apiVersion: 'v1', kind: 'Namespace', name: 'a' }, note)

@@ -44,6 +44,10 @@ interface Series {
   lastAt: number
   count: number
   created: boolean
+  /** Whether it stands for many objects. */
+  readonly isCrowd: boolean
+  /** Whether its next write is planned. */
+  isPlanned: boolean
 }
 
 interface Subject {
@@ -55,7 +59,7 @@ interface Subject {
   readonly resourceVersion?: string
 }
 
-/** Writes Events. Repeated ones are counted, each object is rate limited, and a failed write is only logged. */
+/** Writes Events. Repeated ones are counted, each object and each crowd of objects is rate limited, and a failed write is only logged. */
 export class EventRecorder {
   readonly #component: string
   readonly #ports: EventRecorderPorts
@@ -65,6 +69,8 @@ export class EventRecorder {
   /** Not written yet, or again since. */
   readonly #unwritten = new Set<Series>()
   readonly #allowance: TokenBuckets
+  /** How many objects of a kind may have an Event of one reason in a namespace; the others share one. */
+  readonly #crowds: TokenBuckets
   #writing: Promise<void> | undefined
   #names = 0
 
@@ -72,6 +78,7 @@ export class EventRecorder {
     this.#component = component
     this.#ports = ports
     this.#allowance = new TokenBuckets({ clock: ports.clock, burst: 25, refillMs: 300_000, most: 4096 })
+    this.#crowds = new TokenBuckets({ clock: ports.clock, burst: 50, refillMs: 12_000, most: 4096 })
     this.#counter = ports.metrics?.counter({
       name: 'sojourn_events_total',
       help: 'Kubernetes Events by what became of them.',
@@ -83,14 +90,29 @@ export class EventRecorder {
   record(about: EventSubject, note: EventNote): void {
     // The one place that every Event passes: no credential reaches people who may only read Events.
     const shown = { ...note, message: publicText(note.message, knownSecrets) }
-    const series = this.#seriesOf(subjectOf(about), shown)
+    const subject = subjectOf(about)
+    const { apiVersion, kind, namespace, name } = subject
+    // First of all, so that one object that reports much does not use up what the others of its kind may report.
+    const isAllowed = this.#allowance.take(JSON.stringify([apiVersion, kind, namespace, name]))
+    const series = this.#seriesOf(subject, shown, isAllowed)
     series.count++
     series.lastAt = this.#ports.clock.now()
-    const { apiVersion, kind, namespace, name } = series.subject
-    if (!this.#allowance.take(JSON.stringify([apiVersion, kind, namespace, name]))) return this.#count('suppressed')
+    if (!isAllowed) return this.#count('suppressed')
+    if (series.isCrowd) return this.#writeSoon(series)
     if (this.#unwritten.size >= maxUnwritten) return this.#count('suppressed')
     this.#unwritten.add(series)
     this.#startWriting()
+  }
+
+  /** Writes an Event that keeps counting, with a pause in between. */
+  #writeSoon(series: Series): void {
+    if (series.isPlanned) return
+    series.isPlanned = true
+    this.#ports.clock.after(crowdPauseMs, () => {
+      series.isPlanned = false
+      this.#unwritten.add(series)
+      this.#startWriting()
+    })
   }
 
   /** Resolves when everything recorded so far is written or given up. */
@@ -105,21 +127,33 @@ export class EventRecorder {
     })
   }
 
-  #seriesOf(subject: Subject, note: EventNote): Series {
-    const { clock } = this.#ports
-    const id = JSON.stringify([subject, note.type, note.reason, note.message])
-    const known = this.#series.get(id)
-    const series = known && clock.now() - known.lastAt < seriesMs ? known : this.#newSeries(id, subject, note)
-    this.#series.set(id, series)
-    return series
+  #seriesOf(subject: Subject, note: EventNote, isAllowed: boolean): Series {
+    const { type, reason, message } = note
+    const id = JSON.stringify([subject, type, reason, message])
+    const known = this.#known(id)
+    if (known) return known
+    const crowd = JSON.stringify([subject.namespace, subject.kind, type, reason])
+    if (!isAllowed || this.#crowds.take(crowd)) return this.#newSeries(id, subject, note)
+    const shared = { ...note, message: `${message} (the same of more objects of this kind: "count" is their number)` }
+    return this.#known(crowd) ?? this.#newSeries(crowd, subject, shared, true)
   }
 
-  #newSeries(id: string, subject: Subject, note: EventNote): Series {
+  #known(id: string): Series | undefined {
+    const known = this.#series.get(id)
+    if (!known || this.#ports.clock.now() - known.lastAt >= seriesMs) return undefined
+    this.#series.set(id, known)
+    return known
+  }
+
+  #newSeries(id: string, subject: Subject, note: EventNote, isCrowd = false): Series {
     const now = this.#ports.clock.now()
     const unique = `${Math.round(now * 1000).toString(16)}${(this.#names++ & 0xffff).toString(16).padStart(4, '0')}`
     const name = `${subject.name.slice(0, 200)}.${unique}`
     const namespace = subject.namespace ?? 'default'
-    return { id, name, namespace, subject, note, firstAt: now, lastAt: now, count: 0, created: false }
+    const state = { firstAt: now, lastAt: now, count: 0, created: false, isCrowd, isPlanned: false }
+    const series = { id, name, namespace, subject, note, ...state }
+    this.#series.set(id, series)
+    return series
   }
 
   async #write(): Promise<void> {
@@ -193,6 +227,7 @@ export class EventRecorder {
 }
 
 const maxUnwritten = 1000
+const crowdPauseMs = 5000
 /** The same thing after so long is a new Event. */
 const seriesMs = 600_000
 
