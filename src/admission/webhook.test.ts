@@ -75,6 +75,7 @@ it('refuses a condition that can never be a boolean', async () => {
 
 it.each([
   ['what can work', { operation: 'CREATE', object: good }],
+  ['a constant condition', { operation: 'CREATE', object: cleaner('true') }],
   ['a change that leaves a stored, broken spec as it is', { operation: 'UPDATE', object: bad, oldObject: bad }],
   ['a deletion', { operation: 'DELETE', object: null, oldObject: bad }],
   ['a status', { operation: 'UPDATE', subResource: 'status', object: bad, oldObject: good }],

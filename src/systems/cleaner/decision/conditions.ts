@@ -91,10 +91,15 @@ function searchAssumingMonotonic(search: MonotonicSearch): NextEvaluation {
 /** Conditions whose result cannot be a boolean, whatever the data. A controller reports them when it evaluates them; admission refuses them at once. */
 export function resultProblems({ conditions, targets }: Pick<Model, 'conditions' | 'targets'>): readonly Problem[] {
   return programsOf(conditions, namesOf(targets)).flatMap((program, index) => {
-    if (program instanceof CelCompileError || [boolType, dynType].includes(program.type)) return []
+    if (program instanceof CelCompileError || canBeBoolean(program)) return []
     const message = `Invalid value: evaluates to ${typeText(program.type)}, not to bool`
     return [{ field: `spec.conditions[${index}]`, message }]
   })
+}
+
+/** By name: a constant condition has a type of its own. */
+function canBeBoolean({ type }: Program): boolean {
+  return [boolType, dynType].some((each) => typeText(each) === typeText(type))
 }
 
 /** Compile errors of conditions, with their position in the expression. */
