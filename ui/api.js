@@ -1,4 +1,4 @@
-const tokenKey = 'sojourn-token'
+const secretKey = 'sojourn-session'
 
 /** A response other than success, with the API server's message. */
 export class ApiError extends Error {
@@ -10,15 +10,36 @@ export class ApiError extends Error {
   }
 }
 
-/** The token, for this tab only. It travels in the Authorization header alone, so no other site can use it. */
+/**
+ * The session: a cookie that scripts cannot read, and a secret that this page must send beside it. The secret alone is worth nothing;
+ * without it no other site, and no other server of this host, can use the cookie.
+ */
 export const session = {
-  get token() {
-    return sessionStorage.getItem(tokenKey) ?? ''
+  get secret() {
+    return localStorage.getItem(secretKey) ?? ''
   },
-  /** @param {string} token */
-  signIn: (token) => sessionStorage.setItem(tokenKey, token),
-  signOut: () => sessionStorage.removeItem(tokenKey),
-  /** The user name of the token, set by `learnUser`. */
+  /** Signs in with a token or the code of a one-time link. @param {{ token: string } | { code: string }} proof */
+  async signIn(proof) {
+    session.forget()
+    const { secret } = await ask('token' in proof ? '/auth/token' : '/auth/once', { method: 'POST', body: proof })
+    localStorage.setItem(secretKey, secret)
+  },
+  async signOut() {
+    const ended = request('/auth/logout', { method: 'POST' })
+    session.forget()
+    await ended.catch(() => undefined)
+  },
+  /** The other tabs see the removal, too. */
+  forget: () => localStorage.removeItem(secretKey),
+  /** Prolongs the session: it ends an hour after the last call. */
+  refresh: () => request('/auth/refresh', { method: 'POST' }),
+  /** Calls back when another tab signs out. @param {() => void} callback @param {AbortSignal} signal */
+  onEnd(callback, signal) {
+    const listen = (/** @type {StorageEvent} */ { key, newValue }) =>
+      (key === secretKey || key === null) && newValue === null && callback()
+    addEventListener('storage', listen, { signal })
+  },
+  /** The user name, set by `learnUser`. */
   user: '',
 }
 
@@ -32,14 +53,14 @@ export async function request(path, { method = 'GET', body, type = 'application/
   const response = await reach(path, {
     method,
     headers: {
-      authorization: `Bearer ${session.token}`,
+      ...(session.secret ? { 'x-sojourn-session': session.secret } : {}),
       accept: accept ?? 'application/json',
       ...(body === undefined ? {} : { 'content-type': type }),
     },
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     ...(signal ? { signal } : {}),
     cache: 'no-store',
-    credentials: 'omit',
+    credentials: 'same-origin',
     redirect: 'error',
   })
   if (response.ok) return response
@@ -79,7 +100,7 @@ export function unlessThere(change) {
   }
 }
 
-/** Asks the API for the user name of the token. */
+/** Asks the API for the name of the user. */
 export async function learnUser() {
   const body = { apiVersion: 'authentication.k8s.io/v1', kind: 'SelfSubjectReview' }
   const { status } = await ask('/apis/authentication.k8s.io/v1/selfsubjectreviews', { method: 'POST', body })

@@ -29,6 +29,8 @@ const views = {
 const formerNames = { board: 'overview', marks: 'cleanup', cascade: 'dependencies', door: 'safety' }
 /** Relative times must be redrawn, but a redraw per event is too much with many objects. */
 const tickMs = 5000
+/** The session is prolonged while the page is seen. */
+const refreshMs = 5 * 60_000
 const drawMs = 150
 /** The share of time left to user input: a pause of ten times the last draw. */
 const restPerDraw = 10
@@ -36,15 +38,24 @@ const app = document.getElementById('app') ?? document.body
 
 /** @param {string} [problem] */
 async function begin(problem) {
-  if (!session.token) return fill(app, signInPage(problem, signedIn))
   try {
+    await useLink()
+    if (!session.secret) return fill(app, signInPage(problem, signedIn))
     await learnUser()
     runDashboard()
   } catch (error) {
-    if (!(error instanceof ApiError)) return fill(app, signInPage(messageIn(error), signedIn))
-    session.signOut()
-    fill(app, signInPage(error.status === 401 ? 'The server does not accept this token.' : error.message, signedIn))
+    if (error instanceof ApiError) session.forget()
+    const isOver = error instanceof ApiError && error.status === 401 && error.message === 'Unauthorized'
+    fill(app, signInPage(isOver ? 'Your session has ended. Sign in again.' : messageIn(error), signedIn))
   }
+}
+
+/** Signs in by the code of a one-time link, which leaves the address at once. */
+async function useLink() {
+  const code = /^#once=([\w-]+)$/.exec(location.hash)?.[1]
+  if (code === undefined) return
+  history.replaceState(null, '', '/')
+  await session.signIn({ code })
 }
 
 function signedIn() {
@@ -80,7 +91,7 @@ function runDashboard() {
     // An answer to a request sent before the loss proves nothing.
     onAnswer: (askedAt) => (lostAt === undefined || askedAt > lostAt) && showLive(true),
     onError(error) {
-      if (error instanceof ApiError && error.status === 401) return end('Your token is no longer valid.')
+      if (error instanceof ApiError && error.status === 401) return end('Your session has ended. Sign in again.')
       showLive(false)
     },
   })
@@ -116,17 +127,22 @@ function runDashboard() {
   }
   let drawing = setTimeout(keepDrawing, drawMs)
   const ticking = setInterval(() => (isStale = true), tickMs)
+  const refreshing = setInterval(() => void (document.hidden || session.refresh().catch(() => undefined)), refreshMs)
+  const ended = new AbortController()
   /** @param {string} [problem] */
   const end = (problem) => {
     mirror.stop()
     view?.close()
     clearTimeout(drawing)
     clearInterval(ticking)
+    clearInterval(refreshing)
+    ended.abort()
     removeEventListener('hashchange', go)
-    session.signOut()
+    void session.signOut()
     void begin(problem)
   }
   addEventListener('hashchange', go)
+  session.onEnd(() => end('You signed out in another tab.'), ended.signal)
   const skip = (/** @type {Event} */ event) =>
     (event.preventDefault(), main.focus())
   fill(

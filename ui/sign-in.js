@@ -1,7 +1,7 @@
-import { session } from './api.js'
-import { h } from './dom.js'
+import { messageIn, session } from './api.js'
+import { fill, h } from './dom.js'
 
-/** Asks for a token, which is kept in this tab only. @param {string | undefined} problem @param {() => void} onSignIn */
+/** Asks for a token, which the page exchanges for a session. @param {string | undefined} problem @param {() => void} onSignIn */
 export function signInPage(problem, onSignIn) {
   const token = h('input', {
     type: 'password',
@@ -10,10 +10,10 @@ export function signInPage(problem, onSignIn) {
     spellcheck: false,
     'aria-describedby': 'token-hint',
   })
+  const said = h('p.problem', { role: 'alert' }, problem ?? '')
   const submit = (/** @type {Event} */ event) => {
     event.preventDefault()
-    session.signIn(token.value.trim())
-    onSignIn()
+    session.signIn({ token: token.value.trim() }).then(onSignIn, (error) => fill(said, messageIn(error)))
   }
   const form = h(
     'form.sign-in.card',
@@ -25,9 +25,9 @@ export function signInPage(problem, onSignIn) {
     h(
       'small',
       { id: 'token-hint' },
-      'You find one in the kubeconfig, or in pki/tokens.csv of the data directory. It is kept in this tab only.',
+      'You find one in your kubeconfig. Scripts of this page cannot read it after you signed in. On your own machine, “sojourn dashboard” signs you in without one.',
     ),
-    problem && h('p.problem', { role: 'alert' }, problem),
+    said,
     h('button.primary', { type: 'submit' }, 'Sign in'),
   )
   queueMicrotask(() => token.focus())

@@ -1,6 +1,6 @@
 import type { StoredObject } from '../kube/object.ts'
 import type { Access } from './auth/access.ts'
-import type { ExtraRoutes, HttpsLimits } from './http/https-server.ts'
+import type { ExtraRoutes, HttpsLimits, SessionToken } from './http/https-server.ts'
 import type { ResourceHandler } from './http/edge.ts'
 import type { AdmissionHook } from './objects/contract/admission.ts'
 import type { ObjectsOptions } from './objects/objects.ts'
@@ -34,6 +34,8 @@ export interface ApiServerOptions {
   readonly tracksFields?: boolean
   /** Pages of the application on the API port; default none. */
   readonly extraRoutes?: ExtraRoutes
+  /** The token of a browser's session; default: there are no sessions. */
+  readonly sessionToken?: SessionToken
   /** Endpoints that the application serves, by `VERB RESOURCE/SUBRESOURCE`, such as `get pods/log`; default none. */
   readonly handlers?: ReadonlyMap<string, ResourceHandler>
   /** Bounds on what one client may use; default `defaultLimits`. */

@@ -120,12 +120,13 @@ function createEdge(options: ApiServerOptions, parts: ServerParts, isReady: () =
 
 function createHttps(options: ApiServerOptions, parts: ServerParts, edge: Edge): HttpsServer {
   const { credentials, authenticator } = parts
-  const { clock, extraRoutes = () => undefined, limits, onError } = options
+  const { clock, extraRoutes = () => undefined, sessionToken = () => undefined, limits, onError } = options
   return new HttpsServer({
     edge,
     authenticator,
     clock,
     extraRoutes,
+    sessionToken,
     tls: { ...credentials.server, authority: credentials.authority },
     limits: { ...defaultLimits, ...limits },
     isPublic: isPublicPath,

@@ -2,6 +2,7 @@ import { approve } from './act/approve.ts'
 import { cascade } from './show/cascade.ts'
 import type { Command } from './terminal/command.ts'
 import { completion } from './completion.ts'
+import { dashboard } from './operate/dashboard.ts'
 import { demo } from './operate/demo.ts'
 import { departures } from './show/departures.ts'
 import { drain } from './act/drain.ts'
@@ -26,6 +27,7 @@ export const commands: readonly Command[] = [
   run,
   install,
   demo,
+  dashboard,
   status,
   env,
   explain,

@@ -34,6 +34,11 @@ export interface PathAccess {
 /** Finds the application's page for a path (without query); undefined: the API handles it. */
 export type ExtraRoutes = (method: string, path: string) => ExtraRoute | undefined
 
+/** The token of a browser's session, if the request proves one. */
+export type SessionToken = (
+  request: Pick<IncomingMessage, 'headers'> & { readonly method: string },
+) => string | undefined
+
 /** Bounds on what one client may use. */
 export interface HttpsLimits {
   readonly urlLength: number
@@ -59,6 +64,7 @@ export interface HttpsPorts {
   readonly tls: { readonly certificate: string; readonly key: string; readonly authority: string }
   readonly clock: Clock
   readonly extraRoutes: ExtraRoutes
+  readonly sessionToken: SessionToken
   readonly limits: HttpsLimits
   /** Whether a path is served without credentials. */
   isPublic(path: string): boolean
@@ -158,13 +164,15 @@ export class HttpsServer {
   }
 
   /**
-   * Undefined without credentials; throws Unauthorized for invalid ones. A bearer token wins over a client
-   * certificate.
+   * Undefined without credentials; throws Unauthorized for invalid ones. A bearer token wins over a session, and
+   * both over a client certificate.
    */
   #userOf(request: IncomingMessage): User | undefined {
-    const { authenticator } = this.#ports
-    const [scheme = '', token = ''] = (request.headers.authorization ?? '').split(' ')
-    if (scheme.toLowerCase() === 'bearer' && token) {
+    const { authenticator, sessionToken } = this.#ports
+    const { method = 'GET', headers } = request
+    const [scheme = '', sent = ''] = (headers.authorization ?? '').split(' ')
+    const token = scheme.toLowerCase() === 'bearer' && sent ? sent : sessionToken({ method, headers })
+    if (token) {
       const user = authenticator.byToken(token)
       if (!user) throw new StatusError('Unauthorized', 'Unauthorized')
       return user

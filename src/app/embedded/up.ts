@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
 import type { User } from '../../apiserver/objects/contract/request.ts'
-import { createApiServer } from '../../apiserver/server.ts'
+import { administrator, createApiServer } from '../../apiserver/server.ts'
 import { openSqliteStore } from '../../apiserver/store/sqlite-store.ts'
 import { Client } from '../../client/client.ts'
 import { RecordWriter } from '../../departures/records/record-writer.ts'
@@ -26,7 +26,8 @@ import { noCollectorWarning } from './no-collector-warning.ts'
 import type { Config } from '../config/config.ts'
 import { embeddedAccess } from '../core/embedded-access.ts'
 import { createInstance } from '../core/instance.ts'
-import { dashboardRoutes } from './dashboard.ts'
+import { BrowserAccess } from '../dashboard/browser-access.ts'
+import { dashboardRoutes } from '../dashboard/pages.ts'
 import { lockDataDirectory } from './data-directory.ts'
 import { EmbeddedWorkloads } from './embedded-workloads.ts'
 import { publishEndpoints } from './endpoints.ts'
@@ -50,6 +51,8 @@ export interface Up {
   readonly tls?: string
   readonly check?: string
   readonly kubeconfig: string
+  /** A link that signs one browser in as the administrator, once, within ten minutes. */
+  dashboardLink(): string
   stop(): Promise<void>
 }
 
@@ -76,6 +79,7 @@ export async function startUp(given: Config, log: Logger): Promise<Up> {
     recordAdmission(mayDo, isSojourn),
     serviceAdmission(mayDo, { isSojourn, plural }),
   ]
+  const browsers = new BrowserAccess(clock)
   const server = await createApiServer({
     store,
     clock,
@@ -90,6 +94,7 @@ export async function startUp(given: Config, log: Logger): Promise<Up> {
     nodeName,
     handlers: workloads.handlers,
     extraRoutes: (method, path) => routes.find(method, path),
+    sessionToken: (request) => browsers.tokenOf(request),
     hosts: [config.host],
     onError: (error, where) =>
       log.error('internal error', { ...where, error: error instanceof Error ? error.stack : String(error) }),
@@ -99,6 +104,7 @@ export async function startUp(given: Config, log: Logger): Promise<Up> {
   home.resolve(client)
   const clientAs = (user: RouteUser) => new Client(server.transportAs(user))
   routes.add(...dashboardRoutes({ clientAs, clock }), forecastRoute({ clientAs, clock, config }))
+  routes.add(...browsers.routes((token) => server.userOfToken(token) !== undefined))
   const embedded = embeddedAccess(server)
   const instance = createInstance({ config, client, clock, log, routes, url: () => localUrl, embedded })
   const { informers, lifecycle } = instance
@@ -115,20 +121,30 @@ export async function startUp(given: Config, log: Logger): Promise<Up> {
     await workloads.start(instance, { nodeName, directory: directory.file('pods') })
   const started = await startSystems(instance, config.only)
   await whenReady(started, instance)
-  const { proxyPort, proxyTlsPort, checkPort } = started
-  const proxy = proxyPort === undefined ? 'none' : `http://${config.host}:${proxyPort}`
-  await publishEndpoints(client, { api: url, proxy })
+  const addresses = addressesOf(config.host, started)
+  await publishEndpoints(client, { api: url, proxy: addresses.proxy })
   return {
     api: url,
-    proxy,
-    ...(proxyTlsPort === undefined ? {} : { tls: `https://${config.host}:${proxyTlsPort}` }),
-    ...(checkPort === undefined ? {} : { check: `http://${config.host}:${checkPort}` }),
+    ...addresses,
     kubeconfig,
+    dashboardLink: () => url + browsers.startLink(server.credentials.tokens.tokenOf(administrator.name) ?? ''),
     async stop() {
       await lifecycle.stop()
       await server.close()
       await store.close()
       directory.release()
     },
+  }
+}
+
+/** Where the activator listens. */
+function addressesOf(
+  host: string,
+  { proxyPort, proxyTlsPort, checkPort }: Awaited<ReturnType<typeof startSystems>>,
+): Pick<Up, 'proxy' | 'tls' | 'check'> {
+  return {
+    proxy: proxyPort === undefined ? 'none' : `http://${host}:${proxyPort}`,
+    ...(proxyTlsPort === undefined ? {} : { tls: `https://${host}:${proxyTlsPort}` }),
+    ...(checkPort === undefined ? {} : { check: `http://${host}:${checkPort}` }),
   }
 }

@@ -25,6 +25,8 @@ Examples:
     const { api, proxy, kubeconfig, tls, check } = running
     const facts = Object.entries({ api, proxy, kubeconfig, tls, check }).filter(([, value]) => value !== undefined)
     io.out(`sojourn ready ${facts.map(([name, value]) => `${name}=${value}`).join(' ')}\n`)
+    // A log that keeps the output must not keep a link that signs in.
+    if (io.isTerminal) io.out(`Dashboard, signed in (once, within 10 minutes): ${running.dashboardLink()}\n`)
     await stopped(io.signal)
     await running.stop()
   },

@@ -26,8 +26,8 @@ export interface RouteRequest {
 /** An answer as a value: text goes out as it is, anything else as JSON. */
 export interface RouteResponse {
   readonly status: number
-  /** Lower-case names. */
-  readonly headers?: Readonly<Record<string, string>>
+  /** Lower-case names; several values for `set-cookie`. */
+  readonly headers?: Readonly<Record<string, string | string[]>>
   readonly body: unknown
 }
 

@@ -27,8 +27,9 @@ describe.skipIf(!chromiumPath)('the dashboard’s browser security', { timeout: 
     })
     await visitor.signIn()
     for (const view of viewNames) await visitor.see(view)
-    // The SelfSubjectReview and the forecast: neither changes anything.
+    // Sign-in, SelfSubjectReview and forecast: none changes anything.
     expect([...asked]).toEqual([
+      'POST /auth/token',
       'POST /apis/authentication.k8s.io/v1/selfsubjectreviews',
       'POST /sojourn/v1alpha1/forecast',
     ])
@@ -70,7 +71,9 @@ describe.skipIf(!chromiumPath)('the dashboard’s browser security', { timeout: 
     expect(await other.locator('body').textContent()).toContain('Unauthorized')
     const place = { namespace: 'sojourn-system', name: 'sojourn-door' }
     expect(await world.client.get(configMaps, place).catch(ignoring('NotFound'))).toBeUndefined()
-    expect(await visitor.page.context().cookies()).toEqual([])
+    expect(
+      (await visitor.page.context().cookies()).map(({ httpOnly, secure, sameSite }) => [httpOnly, secure, sameSite]),
+    ).toEqual([[true, true, 'Strict']])
     await other.close()
   })
 

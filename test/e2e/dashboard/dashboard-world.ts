@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { readConfig } from '../../../src/app/config/config.ts'
 import { startUp } from '../../../src/app/embedded/up.ts'
 import { Client } from '../../../src/client/client.ts'
-import { parseKubeconfig } from '../../../src/client/kubeconfig.ts'
+import { loadKubeconfig } from '../../../src/client/kubeconfig.ts'
 import { networkTransport } from '../../../src/client/network-transport.ts'
 import { type KubeObject, type StoredObject, placeOf } from '../../../src/kube/object.ts'
 import { silentLogger } from '../../../src/runtime/observability/log.ts'
@@ -13,6 +13,9 @@ import { silentLogger } from '../../../src/runtime/observability/log.ts'
 export interface DashboardWorld extends AsyncDisposable {
   readonly url: string
   readonly client: Client
+  readonly kubeconfig: string
+  /** A link that signs in once. */
+  link(): string
   /** By user, from the kubeconfig that `sojourn up` writes. */
   readonly tokens: ReadonlyMap<string, string>
   create(manifest: KubeObject): Promise<StoredObject>
@@ -22,15 +25,13 @@ export async function startDashboardWorld({ only = 'api,cleaner,collector,promot
   const data = mkdtempSync(join(tmpdir(), 'dashboard-'))
   const flags = { data, port: '0', 'proxy-port': '0', only, durable: false }
   const up = await startUp(readConfig({ flags, env: {} }), silentLogger)
-  const kubeconfig = await parseKubeconfig(readFileSync(up.kubeconfig, 'utf8'), {
-    now: () => Date.now(),
-    env: {},
-    origin: up.kubeconfig,
-  })
+  const kubeconfig = loadKubeconfig([up.kubeconfig], { now: () => Date.now(), env: {} })
   const network = networkTransport(kubeconfig, { userAgent: 'test' })
   const client = new Client(network.transport)
   return {
     url: up.api,
+    kubeconfig: up.kubeconfig,
+    link: () => up.dashboardLink(),
     client,
     tokens: tokensOf(readFileSync(join(data, 'pki/tokens.csv'), 'utf8')),
     async create({ status, ...manifest }) {

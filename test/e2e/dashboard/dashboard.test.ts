@@ -29,8 +29,9 @@ describe.skipIf(!chromiumPath)('the dashboard in Chromium', { timeout: 120_000 }
     const { page } = visitor
     await page.getByLabel('Token').fill('wrong')
     await page.getByRole('button', { name: 'Sign in' }).click()
-    await page.getByText('The server does not accept this token.').waitFor()
-    expect(await page.evaluate('sessionStorage.length')).toBe(0)
+    await page.getByText('The cluster does not accept this token.').waitFor()
+    expect(await page.evaluate('localStorage.length + sessionStorage.length')).toBe(0)
+    expect(await page.context().cookies()).toEqual([])
     visitor.forgive('401')
   })
 

@@ -6,14 +6,14 @@ import type { Clock } from '../../runtime/time/clock.ts'
 import type { Route, RouteUser } from '../../runtime/http/route.ts'
 import { restoreDeparture } from '../operations/restore.ts'
 
-export interface DashboardPorts {
+export interface PagePorts {
   /** A client with the rights of this user. */
   readonly clientAs: (user: RouteUser) => Client
   readonly clock: Clock
 }
 
 /** The dashboard at `/`: static files that hold no data, and the restore call, which the Kubernetes API lacks. */
-export function dashboardRoutes(ports: DashboardPorts): readonly Route[] {
+export function dashboardRoutes(ports: PagePorts): readonly Route[] {
   const files = listPackageFiles('ui').filter((file) => extname(file) in mediaTypes)
   return [
     fileRoute('/', 'ui/index.html'),
@@ -49,7 +49,7 @@ function fileRoute(path: string, file: string): Route {
 }
 
 /** `POST /sojourn/v1alpha1/departures/NAMESPACE/NAME/restore`: restores a deleted object with the caller's rights. */
-function restoreRoute({ clientAs, clock }: DashboardPorts): Route {
+function restoreRoute({ clientAs, clock }: PagePorts): Route {
   return {
     method: 'POST',
     path: '/sojourn/v1alpha1/departures/:namespace/:name/restore',

@@ -1,0 +1,37 @@
+import { randomBytes } from 'node:crypto'
+import type { Route } from '../../runtime/http/route.ts'
+import type { Clock } from '../../runtime/time/clock.ts'
+import { OneTimeCodes } from './one-time-codes.ts'
+import { Seal } from './seal.ts'
+import { Sessions, type SessionRequest } from './sessions.ts'
+import { linkPath, signInRoutes } from './sign-in.ts'
+
+/** The link of the start is printed before its reader is there. */
+const startLinkMs = 600_000
+
+/** Sessions and links of browsers at `sojourn up`. They end with the process, whose key is in its memory alone. */
+export class BrowserAccess {
+  readonly #sessions: Sessions
+  readonly #codes: OneTimeCodes
+
+  constructor(clock: Clock) {
+    this.#sessions = new Sessions({ seal: new Seal([randomBytes(32)]), clock })
+    this.#codes = new OneTimeCodes(clock)
+  }
+
+  /** The token of a request's session. The API server checks it as if it came in a header. */
+  tokenOf(request: SessionRequest): string | undefined {
+    const identity = this.#sessions.find(request)
+    return identity && 'token' in identity ? identity.token : undefined
+  }
+
+  routes(isValid: (token: string) => boolean): readonly Route[] {
+    const [sessions, codes] = [this.#sessions, this.#codes]
+    return signInRoutes({ sessions, codes, isValid: (token) => Promise.resolve(isValid(token)) })
+  }
+
+  /** The path of a link that signs one browser in as the user of this token. */
+  startLink(token: string): string {
+    return linkPath(this.#codes.make(token, startLinkMs))
+  }
+}
