@@ -53,17 +53,18 @@ describe.each(worlds)('addresses that a tenant names: $name', ({ start }) => {
   })
 
   it.each([
-    ['60', 'http://127.0.0.1:PORT/'],
-    ['61', 'http://[::ffff:7f00:1]:PORT/'],
-    ['62', 'http://2130706433:PORT/'],
-    ['63', 'http://0.0.0.0:PORT/'],
-    ['64', 'http://169.254.169.254/latest/meta-data'],
-    ['65', 'http://localhost:PORT/'],
-    ['66', 'https://127.0.0.1:PORT/'],
-    ['68', 'http://[64:ff9b::7f00:1]:PORT/'],
-  ])('%s: of %s no connection is opened', async (attack, url) => {
-    await world.create('tenant', sinkOf(`c${attack}`, url.replace('PORT', String(port))))
-    expect(await delivery(world, `c${attack}`)).toContain('are not allowed')
+    ['60: loopback', 'http://127.0.0.1:PORT/'],
+    ['61: mapped into IPv6', 'http://[::ffff:7f00:1]:PORT/'],
+    ['62: a decimal address', 'http://2130706433:PORT/'],
+    ['63: the unspecified address', 'http://0.0.0.0:PORT/'],
+    ['64: instance metadata', 'http://169.254.169.254/latest/meta-data'],
+    ['65: a name of this machine', 'http://localhost:PORT/'],
+    ['66: loopback over https', 'https://127.0.0.1:PORT/'],
+    ['68: NAT64', 'http://[64:ff9b::7f00:1]:PORT/'],
+  ])('%s is not connected to', async (attack, url) => {
+    const name = `c${attack.slice(0, 2)}`
+    await world.create('tenant', sinkOf(name, url.replace('PORT', String(port))))
+    expect(await delivery(world, name)).toContain('are not allowed')
     expect(received).toEqual([])
   })
 
