@@ -3,7 +3,7 @@ import type { KubeObject, StoredObject } from '../../kube/object.ts'
 import type { PageLine } from '../records/pages.ts'
 
 /** Annotation of a restored object: record and old uid. By it a repeated restore finds what it has already created. */
-const restoredFrom = 'sojourn.dev/restored-from'
+export const restoredFrom = 'sojourn.dev/restored-from'
 
 /** Adds the annotation to a manifest. */
 export function marked(manifest: KubeObject, { metadata }: Departure, { uid }: PageLine): KubeObject {

@@ -8,7 +8,9 @@ import { windowState } from '../../apis/work-window.ts'
 import type { Client } from '../../client/client.ts'
 import { sentenceOf } from '../../departures/door/because.ts'
 import type { Door } from '../../departures/door/door.ts'
+import { restoredFrom } from '../../departures/restore/restored-from.ts'
 import { ownLabel, removeOwn } from '../../departures/subjects/own-machinery.ts'
+import { BoundedMap } from '../../kube/basics/bounded-map.ts'
 import { upsertComment } from '../../forges/upsert-comment.ts'
 import { deployments, namespaces, services, statefulSets } from '../../kube/core-types.ts'
 import type { Key } from '../../kube/key.ts'
@@ -57,6 +59,8 @@ export interface EnvironmentsOptions {
 
 const commentPauseMs = 300_000
 const holdMs = 300_000
+/** How long a restore of a Namespace may take until its Environment is there. */
+const restoreMs = 60_000
 /** On the Namespace, `"false"`: it gets no Environment. */
 const optOutAnnotation = 'sojourn.dev/environment'
 
@@ -74,6 +78,8 @@ export class EnvironmentsController {
   readonly #channels: Informer<NotificationChannel>
   /** One notice at a time for each owner: two would be two mails. */
   readonly #telling = new Serializer()
+  /** When each owner was last told by this process: its caches may not show that yet. */
+  readonly #toldAt = new BoundedMap<string, number>(10_000)
   readonly #reads = new Map<string, { readonly version: string; readonly read: ReturnType<typeof readClass> }>()
 
   constructor(options: EnvironmentsOptions) {
@@ -155,6 +161,13 @@ export class EnvironmentsController {
       this.pulls.forget({ namespace: name })
       return settled
     }
+    const restoredAt =
+      namespace.metadata.annotations?.[restoredFrom] === undefined
+        ? undefined
+        : parseTime(namespace.metadata.creationTimestamp)
+    // The restore itself brings the Environment back, with what was set on it.
+    if (!this.#self(name) && restoredAt !== undefined && this.#options.ports.clock.now() < restoredAt + restoreMs)
+      return wakeAt(restoredAt + restoreMs)
     const self = await this.#ensure(namespace)
     if (!self || self.metadata.deletionTimestamp) return settled
     const observed = this.#observe(self, namespace)
@@ -269,7 +282,7 @@ export class EnvironmentsController {
     return {
       pull: await this.#pullRequest(observed),
       window: this.#window(observed, now),
-      mailAt: mailSlot(owned),
+      mailAt: Math.max(mailSlot(owned), this.#ownSlot(status?.owner)),
       evictedAt: isEvicted
         ? status?.announcement?.reason === 'evicted'
           ? parseTime(status.announcement.date)
@@ -286,6 +299,11 @@ export class EnvironmentsController {
             }),
       channels,
     }
+  }
+
+  #ownSlot(owner: string | undefined): number {
+    const at = owner === undefined ? undefined : this.#toldAt.get(owner)
+    return at === undefined ? 0 : at + 86_400_000
   }
 
   /** A claim where the class does not select the Namespace needs an author who may delete it. */
@@ -420,7 +438,8 @@ export class EnvironmentsController {
           status?.announcement &&
           (status.announcement.toldAt === undefined || status.announcement.owner !== owner),
       )
-      if (waiting.length === 0) return
+      const mails = (observed.environmentClass?.spec.channels ?? []).length > 0
+      if (waiting.length === 0 || (mails && ports.clock.now() < this.#ownSlot(owner))) return
       const base = publicUrl()
       const key = base ? await linkKey() : ''
       const announced = waiting.map((self) => {
@@ -438,6 +457,7 @@ export class EnvironmentsController {
         { channels, owner, signal },
         { openChannel, now: () => now, log: ports.log, timeZone: 'UTC' },
       )
+      if (telling.isTold && owner !== undefined) this.#toldAt.set(owner, now)
       for (const { self } of announced) {
         this.#note(
           self,

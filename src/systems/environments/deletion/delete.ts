@@ -173,8 +173,9 @@ function requestFor({ client }: Pick<DeletionPorts, 'client'>, observed: Observe
   }
 }
 
-function byOf({ environment }: Observed) {
-  return { system: 'environments', object: refOf(environment) } as const
+/** The class, whose rule it was: a restore brings back everything but the object that decided the deletion. */
+function byOf({ environmentClass, environment }: Observed) {
+  return { system: 'environments', object: refOf(environmentClass ?? environment) } as const
 }
 
 /** The deletion with its next step, or as it begins. */
