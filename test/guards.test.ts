@@ -1,13 +1,14 @@
 import { describe, expect, it } from 'vitest'
 import { listProblems } from '../scripts/guards/guard-list.ts'
 import * as door from './door/guards.ts'
+import * as environments from './environments/guards.ts'
 import * as janitor from './janitor/guards.ts'
 import * as mechanics from './mechanics/guards.ts'
 import * as tenants from './tenants/guards.ts'
 
 /** `npm run test:guards` takes them out, one by one; that they are there to be taken out is looked at every time. */
 describe('the guards', () => {
-  it.each(Object.entries({ janitor, door, mechanics, tenants }))(
+  it.each(Object.entries({ janitor, environments, door, mechanics, tenants }))(
     'of the %s stand where they are said to, one at least for every case that must hold',
     (_, list) => expect(listProblems(list)).toEqual([]),
   )

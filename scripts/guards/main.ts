@@ -4,13 +4,14 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createVitest, type TestModule } from 'vitest/node'
 import * as door from '../../test/door/guards.ts'
+import * as environments from '../../test/environments/guards.ts'
 import * as janitor from '../../test/janitor/guards.ts'
 import * as mechanics from '../../test/mechanics/guards.ts'
 import * as tenants from '../../test/tenants/guards.ts'
 import type { Guard } from './guard.ts'
 import { listProblems, namePattern, root, testFinder, type GuardList } from './guard-list.ts'
 
-const lists: Readonly<Record<string, GuardList>> = { door, janitor, mechanics, tenants }
+const lists: Readonly<Record<string, GuardList>> = { door, environments, janitor, mechanics, tenants }
 const wanted = process.argv.slice(2)
 // Processes are killed in one of the tests: twice is enough here.
 process.env['SOJOURN_KILLS'] ??= '2'

@@ -42,7 +42,7 @@ export async function virtualStage(): Promise<Stage> {
   })
   const starting = Promise.all([
     new EmbeddedWorkloads().start(instance, { nodeName: 'here', directory }),
-    startSystems(instance, ['cleaner', 'collector', 'janitor', 'promoter']),
+    startSystems(instance, ['cleaner', 'collector', 'janitor', 'promoter', 'environments']),
   ])
   await clock.settle()
   await starting

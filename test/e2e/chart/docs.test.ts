@@ -99,6 +99,7 @@ const spoken = [
   ['src/systems/collector', ['bond']],
   ['src/notices', ['notification-channel']],
   ['src/systems/janitor', ['cleanup-policy', 'cleanup-candidate', 'notification-channel']],
+  ['src/systems/environments', ['environment', 'environment-class']],
   ['src/systems/promoter', ['pipeline', 'approval']],
   ['src/systems/activator', ['activator']],
   ['src/departures', ['departure']],
