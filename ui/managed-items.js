@@ -172,13 +172,35 @@ const pipelineItem = once((/** @type {Pipeline} */ object) => {
   )
   const [soonest] = gates.sort((left, right) => left.at - right.at)
   return {
-    next: waiting ? { what: `waits for approval in ${waiting[0]}`, isEnd: false } : soonest,
+    next: personsAction(object) ?? soonest,
     object: refFor(object, kinds.pipelines),
     system: 'promoter',
     since: createdAt(object),
     ...pipelineState(object, { isWaiting, reason, message }),
   }
 })
+
+/** What a person has to do next, as the command line says it. @param {Pipeline} pipeline */
+function personsAction({ metadata, status }) {
+  const say = (/** @type {string} */ what) => ({ what, isEnd: false })
+  const at = `-n ${metadata.namespace}`
+  for (const [name, { waitingApproval, promotion }] of Object.entries(status?.environments ?? {})) {
+    const { pullRequest, phase, revision = '' } = promotion ?? {}
+    if (waitingApproval?.promotionId)
+      return say(`approve: sojourn approve ${metadata.name} ${name} ${shortRevision(waitingApproval.revision)} ${at}`)
+    if (phase === 'Proposed' && pullRequest)
+      return say(`${pullRequest.isConflicting ? 'resolve conflicts of' : 'merge'} ${pullRequest.url} for ${name}`)
+    if (phase === 'Rejected') return say(`a newer revision, or: sojourn retry ${metadata.name} ${name} ${at}`)
+    if (phase === 'Failed')
+      return say(`fix ${name}: ${promotion?.lastError?.message ?? promotion?.because} (${shortRevision(revision)})`)
+  }
+  return undefined
+}
+
+/** Hashes cut to seven digits, as git does. @param {string} revision */
+export function shortRevision(revision) {
+  return revision.replace(/[0-9a-f]{40,64}/g, (hash) => hash.slice(0, 7))
+}
 
 /**
  * A pipeline without a revision is not described by its Ready condition, which only says that targets were read.

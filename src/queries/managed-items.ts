@@ -11,7 +11,6 @@ import { parseTime } from '../kube/time.ts'
 import { isOnDemand, missingTarget } from '../systems/activator/model/annotations.ts'
 import { readServiceSettings } from '../systems/activator/model/service-settings.ts'
 import { remarksOf, serviceStateOf } from '../systems/activator/views/service-state.ts'
-import { sentenceOf, type Because } from '../apis/pipeline-reasons.ts'
 import { shortRevision } from '../systems/promoter/model/revision.ts'
 import { candidateItem } from './candidate-item.ts'
 import type { Reader } from './reader.ts'
@@ -127,7 +126,9 @@ function personsAction({ metadata, status }: Pipeline & StoredObject): { readonl
     if (phase === 'Rejected')
       return { what: `a newer revision, or: sojourn retry ${metadata.name} ${name} -n ${metadata.namespace}` }
     if (phase === 'Failed')
-      return { what: `fix ${name}: ${sentenceOf(promotion!.because as Because)} (${shortRevision(revision)})` }
+      return {
+        what: `fix ${name}: ${promotion?.lastError?.message ?? promotion?.because} (${shortRevision(revision)})`,
+      }
   }
   return undefined
 }

@@ -4,6 +4,7 @@ import { cleanerGuards } from './cleaner-guards.ts'
 import { redactionGuards } from './redaction-guards.ts'
 import { networkGuards } from './network-guards.ts'
 import { parsingGuards } from './parsing-guards.ts'
+import { promoterGuards } from './promoter-guards.ts'
 
 /** Where the attacks of tenants are, and the tests of what stops them. */
 export const testFolders = [
@@ -17,6 +18,8 @@ export const testFolders = [
   'src/helm',
   'src/git',
   'src/systems/promoter/decision',
+  'src/systems/promoter/strategies',
+  'src/systems/promoter/targets',
   'src/client',
   'src/apiserver/schema/wire',
   'src/runtime/http',
@@ -48,4 +51,5 @@ export const guards: readonly Guard[] = [
       'undefined',
     ],
   ]),
+  ...promoterGuards,
 ]

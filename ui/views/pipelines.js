@@ -1,11 +1,13 @@
 /** @import { Gate, Promotion, TargetStatus, EnvironmentStatus } from '../../src/apis/pipeline-status.ts' */
 /** @import { Pipeline } from '../../src/apis/pipeline.ts' */
 /** @import { Mirror } from '../mirror.js' */
-import { ask } from '../api.js'
+/** @import { Child } from '../types.d.ts' */
+import { ask, session } from '../api.js'
 import { confirm } from '../dialogs.js'
 import { h, link, pill } from '../dom.js'
-import { pipelineState, readyOf } from '../managed-items.js'
-import { formatAhead, formatDistance, formatMoment, parseTime, withReadableTimes } from '../time.js'
+import { drawGraph } from '../graph.js'
+import { pipelineState, readyOf, shortRevision } from '../managed-items.js'
+import { formatAhead, formatDistance, formatMoment, formatSpan, parseTime, withReadableTimes } from '../time.js'
 import { toneOf } from './overview.js'
 import { actionButton, cardHead, cardsView } from './cards.js'
 
@@ -57,8 +59,204 @@ function pipelineCard(pipeline) {
     { 'aria-label': `Pipeline ${metadata.name}` },
     cardHead(metadata, about, [state, toneOf(state)]),
     h('p.why', {}, withReadableTimes(why)),
+    pipelineActions(pipeline),
+    h('div.picture', {}, wayOf(pipeline)),
     h('ol.environments', {}, ...spec.environments.map((environment) => environmentBox(pipeline, environment.name))),
+    historyOf(pipeline),
+    revisionsOf(pipeline),
   )
+}
+
+/** The environments as a graph: what runs where and since when. @param {Pipeline} pipeline */
+function wayOf({ metadata, spec, status }) {
+  const nodes = spec.environments.map(({ name, dependsOn }, index) => {
+    const [through, ...also] = index === 0 ? [] : (dependsOn ?? [spec.environments[index - 1]?.name ?? ''])
+    const { readyOn, promotion } = status?.environments?.[name] ?? {}
+    const since = readyOn ? formatDistance(parseTime(readyOn.since) ?? Date.now(), Date.now()) : 'not ready'
+    const tone =
+      promotion?.phase === 'Failed' || promotion?.phase === 'Rejected'
+        ? 'bad'
+        : toneOfEnvironment(status, readyOn?.revision)
+    return {
+      id: name,
+      ...(through === undefined ? {} : { through }),
+      also,
+      name,
+      kind: `${shortRevision(readyOn?.revision ?? '?').replace(/^.*sha\d+:/, '')} · ${since}`,
+      note: promotion ? `${promotion.phase} ${shortRevision(promotion.revision)}` : since,
+      tone,
+    }
+  })
+  const focus = (/** @type {string} */ id) =>
+    document
+      .getElementById(`environment-${metadata.namespace}-${metadata.name}-${id}`)
+      ?.scrollIntoView({ block: 'nearest', inline: 'center' })
+  return drawGraph(nodes, { label: `The way of a revision through ${metadata.name}`, onSelect: focus })
+}
+
+/** The foldable parts that the user has opened; a card is built anew at every change. @type {Set<string>} */
+const unfolded = new Set()
+
+/** @param {Pipeline} pipeline @param {string} title @param {Child} content */
+function foldable({ metadata }, title, content) {
+  const key = `${metadata.namespace}/${metadata.name} ${title.replace(/ \(.*/, '')}`
+  const details = h(
+    'details.history',
+    { open: unfolded.has(key), ontoggle: () => (details.open ? unfolded.add(key) : unfolded.delete(key)) },
+    h('summary', {}, title),
+    content,
+  )
+  return details
+}
+
+/** @param {Pipeline['status']} status @param {string | undefined} running */
+function toneOfEnvironment(status, running) {
+  if (running === undefined) return 'plain'
+  return running === (status?.run?.revision ?? status?.latestRevision) ? 'good' : 'warn'
+}
+
+const shownEntries = 30
+
+/** Which revision reached which environment, when, by whose approval, and how long it took. @param {Pipeline} pipeline */
+function historyOf(pipeline) {
+  const { status } = pipeline
+  const entries = Object.entries(status?.environments ?? {})
+    .flatMap(([environment, { history = [], promotion }]) => {
+      const current =
+        promotion?.phase === 'Succeeded'
+          ? [{ ...promotion, endedAt: promotion.phaseAt, pullRequest: promotion.pullRequest?.url }]
+          : []
+      return [...current, ...history].map((entry) => ({ environment, ...entry }))
+    })
+    .sort((left, right) => (parseTime(right.endedAt) ?? 0) - (parseTime(left.endedAt) ?? 0))
+    .slice(0, shownEntries)
+  if (entries.length === 0) return undefined
+  const titles = ['When', 'Environment', 'Revision', 'Result', 'By', 'Lead time', 'Pull request']
+  return foldable(
+    pipeline,
+    `History (${entries.length})`,
+    h(
+      'div.scroll',
+      {},
+      h(
+        'table',
+        {},
+        h('thead', {}, h('tr', {}, ...titles.map((title) => h('th', { scope: 'col' }, title)))),
+        h('tbody', {}, ...entries.map(historyRow)),
+      ),
+    ),
+  )
+}
+
+/** @param {{ environment: string, revision: string, phase: string, endedAt: string, approvedBy?: string[], requestedBy?: string, leadSeconds?: number, pullRequest?: string }} entry */
+function historyRow({ environment, revision, phase, endedAt, approvedBy = [], requestedBy, leadSeconds, pullRequest }) {
+  const at = parseTime(endedAt)
+  const by = [...(requestedBy ? [`requested by ${requestedBy}`] : []), ...approvedBy]
+  return h(
+    'tr',
+    {},
+    h('td', {}, at === undefined ? '' : formatMoment(at)),
+    h('td', {}, environment),
+    h('td.revision', { title: revision }, shortRevision(revision)),
+    h('td', {}, pill(phase, promotionTones.get(phase) ?? 'plain')),
+    h('td', {}, by.join(', ')),
+    h('td', {}, leadSeconds === undefined ? '' : formatSpan(leadSeconds * 1000)),
+    h('td', {}, pullRequest && link(pullRequest, `#${pullRequest.split('/').at(-1)}`)),
+  )
+}
+
+/** The revisions seen in the first environment; each can be promoted. @param {Pipeline} pipeline */
+function revisionsOf(pipeline) {
+  const { revisions = [] } = pipeline.status ?? {}
+  if (revisions.length === 0) return undefined
+  const later = pipeline.spec.environments.slice(1)
+  const row = (/** @type {{ revision: string, seenAt: string }} */ { revision, seenAt }) =>
+    h(
+      'li',
+      {},
+      h('span.revision', { title: revision }, shortRevision(revision)),
+      h('small', {}, `seen ${formatDistance(parseTime(seenAt) ?? Date.now(), Date.now())}`),
+      ...later.map(({ name }) =>
+        actionButton(
+          `Promote to ${name}`,
+          () => requestAction(pipeline, { decision: 'Promote', environment: name, revision }),
+          { about: revision },
+        ),
+      ),
+    )
+  return foldable(pipeline, `Revisions (${revisions.length})`, h('ul.revisions', {}, ...revisions.map(row)))
+}
+
+/** @param {Pipeline} pipeline */
+function pipelineActions(pipeline) {
+  const { status, metadata } = pipeline
+  const isRetryable = Object.values(status?.environments ?? {}).some(
+    ({ promotion }) =>
+      promotion?.phase === 'Failed' || promotion?.phase === 'Rejected' || promotion?.because === 'RolloutTimedOut',
+  )
+  const isDrifted = status?.conditions?.some(({ type }) => type === 'Drifted')
+  const about = metadata.name
+  return h(
+    'div.actions',
+    {},
+    (isRetryable || isDrifted) &&
+      actionButton('Retry', () => requestAction(pipeline, { decision: 'Retry', environment: '*' }), { about }),
+    status?.suspension
+      ? actionButton('Resume', () => requestAction(pipeline, { decision: 'Resume', environment: '*' }), {
+          about,
+          tone: 'primary',
+        })
+      : actionButton('Suspend', () => requestAction(pipeline, { decision: 'Suspend', environment: '*' }), { about }),
+  )
+}
+
+/** @type {Record<string, string>} */
+const consequences = {
+  Promote:
+    'It passes the gates and approvals of the environment, but does not wait for those before it. It lasts until the next run.',
+  Rollback:
+    'The previous good revision passes the gates and approvals of the environment. It lasts until the next run.',
+  Retry: 'Promotions that failed, were rejected, timed out or drifted are tried again.',
+  Suspend: 'Nothing is promoted until a user resumes the pipeline. Open pull requests stay open.',
+  Resume: 'Promotions continue as soon as their gates are open.',
+}
+
+/**
+ * Creates an Approval that asks for something, in the name and with the rights of the user.
+ * @param {Pipeline} pipeline
+ * @param {{ decision: string, environment: string, revision?: string }} wanted
+ */
+function requestAction({ metadata, apiVersion, kind }, { decision, environment, revision }) {
+  const { namespace = '', name, uid } = metadata
+  confirm({
+    title: `${decision}${revision ? ` ${shortRevision(revision)}` : ''}${environment === '*' ? '' : ` in ${environment}`}?`,
+    text: consequences[decision] ?? '',
+    action: decision,
+    tone: decision === 'Rollback' ? 'danger' : 'primary',
+    reason: 'Comment',
+    async run(comment) {
+      const spec = {
+        pipeline: name,
+        environment,
+        decision,
+        approver: session.user,
+        ...(revision ? { revision } : {}),
+        ...(comment ? { comment } : {}),
+      }
+      const owner = { apiVersion, kind, name, uid }
+      const body = {
+        apiVersion: 'sojourn.dev/v1alpha1',
+        kind: 'Approval',
+        metadata: { generateName: `${name}-${decision.toLowerCase()}-`, ownerReferences: [owner] },
+        spec,
+      }
+      await ask(`/apis/sojourn.dev/v1alpha1/namespaces/${encodeURIComponent(namespace)}/approvals`, {
+        method: 'POST',
+        body,
+      })
+      return `${decision} of ${name} requested`
+    },
+  })
 }
 
 /** @param {Pipeline} pipeline @param {string} name */
@@ -69,9 +267,9 @@ function environmentBox(pipeline, name) {
   const isLatest = running !== undefined && running === pipeline.status?.latestRevision
   return h(
     `li.environment${isLatest ? '.latest' : ''}`,
-    {},
+    { id: `environment-${pipeline.metadata.namespace}-${pipeline.metadata.name}-${name}` },
     h('h3', {}, name),
-    h('p.revision', { title: running ?? '' }, running ?? 'not known yet'),
+    h('p.revision', { title: running ?? '' }, running === undefined ? 'not known yet' : shortRevision(running)),
     h(
       'small',
       {},
@@ -81,6 +279,14 @@ function environmentBox(pipeline, name) {
     gates.length > 0 &&
       h('ul.gates', {}, ...gates.filter(({ state }) => state !== 'Open').map(gateLine), openGates(gates)),
     waitingApproval?.promotionId && approvalBox(pipeline, name, waitingApproval),
+    (state.history ?? []).some(({ phase }) => phase === 'Succeeded') &&
+      h(
+        'div.actions',
+        {},
+        actionButton('Roll back', () => requestAction(pipeline, { decision: 'Rollback', environment: name }), {
+          about: name,
+        }),
+      ),
   )
 }
 
@@ -106,8 +312,10 @@ function promotionLine({ revision, phase, pullRequest, lastError }) {
     'div.promotion',
     {},
     pill(phase, tone ?? 'plain'),
-    h('span.revision', { title: revision }, revision),
-    pullRequest && link(pullRequest.url, `#${pullRequest.number} ${pullRequest.state}`),
+    h('span.revision', { title: revision }, shortRevision(revision)),
+    pullRequest &&
+      link(pullRequest.url, `#${pullRequest.number} ${pullRequest.isConflicting ? 'conflicts' : pullRequest.state}`),
+    pullRequest?.checks && h('small', {}, pullRequest.checks),
     lastError && h('small.problem', {}, lastError.message),
   )
 }

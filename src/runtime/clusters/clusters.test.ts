@@ -96,6 +96,18 @@ describe('Clusters', () => {
     expect(handle.lastSeenAt).toBeGreaterThanOrEqual(1_000_000)
   })
 
+  it('is asked every five seconds or so, so that one which has gone is soon known to be unreachable', async () => {
+    const { clock, leaves, clusters, cluster, secret } = registered()
+    cluster(bySecret)
+    secret('one')
+    const handle = clusters.client(name)
+    await clock.runFor(100)
+    expect(handle.status).toEqual({ state: 'reachable' })
+    leaves.one!.faults.push(() => Promise.reject(new Error('gone')))
+    await clock.runFor(6100)
+    expect(handle.status).toMatchObject({ state: 'unreachable' })
+  })
+
   it.each([
     ['there is no GitopsCluster', () => {}, { state: 'not-found' }],
     [

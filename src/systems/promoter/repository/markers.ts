@@ -29,6 +29,9 @@ export function canHaveMarkers(path: string): boolean {
   return /\.(ya?ml|json|toml)$/.test(path)
 }
 
+/** Parsers of untrusted files need a limit; real manifests are far shorter. */
+const maxBytes = 1024 * 1024
+
 /** Sets every marked value of a file and keeps every other byte. */
 export function setMarkedValues(
   { path, content }: { readonly path: string; readonly content: Uint8Array },
@@ -36,6 +39,7 @@ export function setMarkedValues(
   values: MarkerValues,
 ): MarkerEdit {
   if (!mentionsMarker(content)) return { edit: 'none' }
+  if (content.byteLength > maxBytes) return { edit: 'problem', problem: `is larger than ${maxBytes} bytes` }
   const source = decode(content)
   if (source === undefined) return { edit: 'problem', problem: 'is not UTF-8' }
   if (!holdsMarker(path, source, marker)) return { edit: 'none' }
@@ -52,7 +56,8 @@ export function setMarkedValues(
 
 /** A file with every marked value, of any pipeline, left out; undefined when it has none or cannot be read. */
 export function withoutMarkedValues(path: string, content: Uint8Array | undefined): string | undefined {
-  const source = content && canHaveMarkers(path) && mentionsMarker(content) ? decode(content) : undefined
+  const isMarked = content && canHaveMarkers(path) && mentionsMarker(content) && content.byteLength <= maxBytes
+  const source = isMarked ? decode(content) : undefined
   const scalars = source === undefined ? [] : markedScalars(path, source, undefined)
   if (source === undefined || typeof scalars === 'string' || scalars.length === 0) return undefined
   return scalars

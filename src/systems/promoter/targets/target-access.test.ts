@@ -90,6 +90,14 @@ describe('what a Pipeline may read', () => {
     expect(await refusal(pipelineOf({ namespace: 'shared' }, { creator: 'sam' }))).toHaveLength(1)
   })
 
+  it('checks the rights for the version that is read in place of one that is not served', async () => {
+    const pipeline = pipelineOf({ namespace: 'team' })
+    const appRef = { apiVersion: 'apps/v1beta1', kind: 'Deployment', name: 'shop' }
+    expect(await refusal({ ...pipeline, spec: { ...pipeline.spec, appRef } })).toEqual([
+      expect.stringContaining('may not get deployments'),
+    ])
+  })
+
   it('10: is never a Secret, though its creator may read it', async () => {
     for (const kind of ['Secret', 'secret'])
       expect(await refusal(pipelineOf({ namespace: 'team' }, { kind }))).toEqual([

@@ -1,0 +1,175 @@
+import { expect, it } from 'vitest'
+import { startDashboardWorld } from './dashboard-world.ts'
+import { approval } from '../../../src/apis/approval.ts'
+import { chromiumPath, launchChromium } from './chromium.ts'
+import type { KubeObject } from '../../../src/kube/object.ts'
+
+const ago = (minutes: number) => new Date(Date.now() - minutes * 60_000).toISOString().replace(/\.\d+Z$/, 'Z')
+const a = 'a1b2c3d4e5f60718293a4b5c6d7e8f9001122334'
+const b = '9f8e7d6c5b4a39281706f5e4d3c2b1a099887766'
+it.skipIf(!chromiumPath)(
+  'shows the way of a revision, its history, and promotes one in the name of the user',
+  { timeout: 120_000 },
+  async () => {
+    await using world = await startDashboardWorld({ only: 'api' })
+    await world.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'team' } })
+    const promotion = (phase: string, revision: string, over = {}) => ({
+      id: '0123456789abcdef',
+      runSequence: 4,
+      revision,
+      strategyHash: 'x',
+      phase,
+      because: 'PullRequestOpen',
+      phaseAt: ago(12),
+      attempt: 0,
+      ...over,
+    })
+    const target = (namespace: string) => ({
+      namespace,
+      kind: 'Kustomization',
+      name: 'shop',
+      ready: true,
+      reason: 'Found',
+    })
+    await world.create({
+      apiVersion: 'pipelines.weave.works/v1alpha1',
+      kind: 'Pipeline',
+      metadata: { name: 'shop', namespace: 'team' },
+      spec: {
+        appRef: { apiVersion: 'kustomize.toolkit.fluxcd.io/v1', kind: 'Kustomization', name: 'shop' },
+        environments: [
+          { name: 'dev', targets: [{ namespace: 'dev' }] },
+          { name: 'staging', targets: [{ namespace: 'staging' }] },
+          { name: 'load', dependsOn: ['dev'], targets: [{ namespace: 'load' }] },
+          { name: 'prod', dependsOn: ['staging', 'load'], targets: [{ namespace: 'prod' }] },
+        ],
+        promotion: {
+          strategy: {
+            'pull-request': {
+              type: 'gitea',
+              url: 'https://git.test/acme/deploy',
+              baseBranch: 'main',
+              secretRef: { name: 'git' },
+            },
+          },
+        },
+      },
+      status: {
+        observedGeneration: 1,
+        latestRevision: `main@sha1:${a}`,
+        run: {
+          sequence: 4,
+          revision: `main@sha1:${a}`,
+          phase: 'Running',
+          direction: 'Forward',
+          startedAt: ago(50),
+          restarts: 0,
+        },
+        revisions: [
+          { revision: `main@sha1:${a}`, seenAt: ago(55) },
+          { revision: `main@sha1:${b}`, seenAt: ago(3000) },
+        ],
+        conditions: [
+          {
+            type: 'Ready',
+            status: 'True',
+            reason: 'ReconciliationSucceeded',
+            message: 'run 4 of main@sha1:a1b2c3d is Running: prod Proposed',
+            lastTransitionTime: ago(50),
+          },
+        ],
+        environments: {
+          dev: { targets: [target('dev')], readyOn: { revision: `main@sha1:${a}`, since: ago(55) } },
+          staging: {
+            targets: [target('staging')],
+            readyOn: { revision: `main@sha1:${a}`, since: ago(30) },
+            promotion: promotion('Succeeded', `main@sha1:${a}`, {
+              leadSeconds: 1500,
+              approvedBy: ['ann'],
+              phaseAt: ago(30),
+              pullRequest: { number: 17, url: 'https://git.test/acme/deploy/pulls/17', state: 'merged' },
+            }),
+          },
+          load: {
+            targets: [target('load')],
+            readyOn: { revision: `main@sha1:${a}`, since: ago(20) },
+            promotion: promotion('Succeeded', `main@sha1:${a}`, { leadSeconds: 2100, phaseAt: ago(20) }),
+          },
+          prod: {
+            targets: [target('prod')],
+            readyOn: { revision: `main@sha1:${b}`, since: ago(2800) },
+            promotion: promotion('Proposed', `main@sha1:${a}`, {
+              pullRequest: {
+                number: 18,
+                url: 'https://git.test/acme/deploy/pulls/18',
+                state: 'open',
+                checks: '3 of 4 checks passed, failed: scan',
+              },
+            }),
+            gates: [{ name: 'window', state: 'Open', reason: 'WindowOpen' }],
+            history: [
+              {
+                id: '1',
+                revision: `main@sha1:${b}`,
+                phase: 'Succeeded',
+                because: 'Arrived',
+                endedAt: ago(2800),
+                approvedBy: ['ann', 'bob'],
+                leadSeconds: 12000,
+                pullRequest: 'https://git.test/acme/deploy/pulls/11',
+              },
+              {
+                id: '0',
+                revision: '1.0.0',
+                phase: 'Rejected',
+                because: 'PromotionRejected',
+                endedAt: ago(4000),
+                requestedBy: 'cy',
+                pullRequest: 'https://git.test/acme/deploy/pulls/9',
+              },
+            ],
+          },
+        },
+      },
+    } as unknown as KubeObject)
+    const browser = await launchChromium()
+    const page = await (
+      await browser.newContext({ ignoreHTTPSErrors: true, viewport: { width: 1300, height: 1100 } })
+    ).newPage()
+    const complaints: string[] = []
+    page.on('console', (message) => message.type() === 'error' && complaints.push(message.text()))
+    page.on('pageerror', (error) => complaints.push(error.message))
+    await page.goto(world.url)
+    await page.getByLabel('Token').fill(world.tokens.get('system:admin') ?? '')
+    await page.getByRole('button', { name: 'Sign in' }).click()
+    await page.getByRole('link', { name: /Pipelines/ }).click()
+    await page.locator('.graph .box').nth(3).waitFor()
+    expect(await page.locator('.graph .box .name').allTextContents()).toEqual(
+      expect.arrayContaining(['dev', 'staging', 'load', 'prod']),
+    )
+    expect(await page.locator('.graph .edge').count()).toBe(4)
+    await page.getByText('History (4)').click()
+    const [newest] = await page.locator('.history tbody tr').allTextContents()
+    expect(newest).toContain('load')
+    expect(await page.locator('.history tbody').textContent()).toContain('ann, bob')
+    await page.getByText('Revisions (2)').click()
+    await page
+      .getByRole('button', { name: /Promote to staging/ })
+      .first()
+      .click()
+    await page.getByRole('button', { name: 'Promote', exact: true }).click()
+    await page.getByText('of shop requested').waitFor()
+    const { items } = await world.client.list<KubeObject>(approval.type, { namespace: 'team' })
+    expect(items.map(({ spec }) => spec)).toEqual([
+      {
+        pipeline: 'shop',
+        environment: 'staging',
+        decision: 'Promote',
+        approver: 'system:admin',
+        revision: `main@sha1:${a}`,
+      },
+    ])
+    expect(complaints).toEqual([])
+    await browser.close()
+  },
+)
