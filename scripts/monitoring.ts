@@ -157,25 +157,25 @@ interface Figure {
 /** The first row of the dashboard. */
 const figures: readonly Figure[] = [
   { title: 'Breaker open', expression: 'max(sojourn_departures_breaker_open)', badFrom: 1 },
-  // Totals since the processes started: `increase` would miss the first deletion of each label set.
-  {
-    title: 'Deleted since start',
-    expression: 'sum(sojourn_departures_total{result=~"gone|leaving"}) or vector(0)',
-  },
-  {
-    title: 'Held or refused since start',
-    expression: 'sum(sojourn_departures_total{result=~"held|refused"}) or vector(0)',
-  },
+  { title: 'Deleted in a day', expression: countedInADay('sojourn_departures_total{result=~"gone|leaving"}') },
+  { title: 'Held or refused in a day', expression: countedInADay('sojourn_departures_total{result=~"held|refused"}') },
   { title: 'Objects failing', expression: 'sum(sojourn_controller_keys{state="failing"})', badFrom: 1 },
   { title: 'Kinds not watched', expression: 'sum(max by (cluster, kind) (sojourn_cache_trouble))', badFrom: 1 },
   { title: 'Requests waiting', expression: 'sum(sojourn_activator_waiting)' },
   {
     title: 'Replica time saved in a day',
-    expression: 'sum(increase(sojourn_activator_saved_replica_seconds_total[24h]))',
+    // Every replica counts it.
+    expression: 'sum(max by (route) (increase(sojourn_activator_saved_replica_seconds_total[24h])))',
     unit: 's',
   },
   { title: 'Processes', expression: 'count(sojourn_event_loop_lag_seconds_count)' },
 ]
+
+/** `increase` misses the value with which a series begins: that is added for series that are younger than a day. */
+function countedInADay(counter: string): string {
+  const began = `sum(min_over_time(${counter}[24h]) unless ${counter} offset 24h)`
+  return `(sum(increase(${counter}[24h])) or vector(0)) + (${began} or vector(0))`
+}
 
 /** Throws when a figure uses a metric that no system declares. */
 function figurePanel(
