@@ -104,7 +104,8 @@ function container(workload: Workload, options: WorkloadOptions) {
       readOnlyRootFilesystem: true,
       capabilities: { drop: ['ALL'] },
     },
-    resources: { requests: { cpu: '50m', memory: '192Mi' }, limits: { memory: '1Gi' } },
+    // A proxy has up to four threads, each with about 35 MB.
+    resources: { requests: { cpu: '50m', memory: isProxy(workload) ? '256Mi' : '192Mi' }, limits: { memory: '1Gi' } },
   }
 }
 
