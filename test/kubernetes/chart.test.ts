@@ -144,7 +144,7 @@ describe.skipIf(missing)('the chart on a real kube-apiserver', { timeout: 180_00
     const left = (label: string) => run('kubectl', 'get', resources, '-A', '-o', 'name', '-l', label)
     expect(await left('app.kubernetes.io/managed-by=Helm')).toBe('')
     const names = (await left('app.kubernetes.io/part-of=sojourn')).split('\n')
-    expect(names.filter((name) => !name.startsWith('lease.'))).toEqual(['secret/sojourn-janitor-links'])
+    expect(names.filter((name) => !/^(lease|environment)\./.test(name))).toEqual(['secret/sojourn-janitor-links'])
     expect(await run('kubectl', 'get', 'crd', 'departures.sojourn.dev', '-o', 'name')).toContain('departures')
   })
 })

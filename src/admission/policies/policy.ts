@@ -23,7 +23,7 @@ export function boundPolicy(name: string, spec: Readonly<Record<string, unknown>
   ]
 }
 
-const rolesWithAccounts = ['cleaner', 'collector', 'janitor', 'promoter', 'activator'] as const
+const rolesWithAccounts = ['cleaner', 'collector', 'janitor', 'promoter', 'activator', 'environments'] as const
 
 /** The user names of the accounts under which a role runs: its own, or the one that all roles share. */
 export function accountsOf(role: (typeof rolesWithAccounts)[number]): readonly string[] {
