@@ -3,11 +3,6 @@ import { inFile, type Guard } from '../../scripts/guards/guard.ts'
 /** What keeps tenants' URLs out of internal networks, and domains with their owners. */
 export const networkGuards: readonly Guard[] = [
   ...inFile('src/runtime/http/outgoing.ts', [
-    [
-      '66: loopback over https',
-      'return secure({ ...wanted, socket } as typeof wanted, done)',
-      'return secure(wanted, done)',
-    ],
     ['68: NAT64', ' 64:ff9b::/96', ''],
     ['64: instance metadata', "const linkLocal = ['169.254.0.0/16', 'fe80::/10']", "const linkLocal = ['fe80::/10']"],
     ['70: ssh', '...(isAllowed ? {} : { blockList: denied })', ''],
