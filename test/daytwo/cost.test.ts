@@ -85,11 +85,11 @@ function pause(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms))
 }
 
-/** The resident memory of a process and those it started, in MB. */
-function rssOf(pid: number): number {
-  const [, kilobytes = '0'] = /VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? []
-  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean)
-  return Math.round(Number(kilobytes) / 1024) + children.reduce((sum, child) => sum + rssOf(Number(child)), 0)
+/** The resident memory in MB of the process that a launcher started; the image runs it without one. */
+function rssOf(launcher: number): number {
+  const child = readFileSync(`/proc/${launcher}/task/${launcher}/children`, 'utf8').trim()
+  const [, kilobytes = '0'] = /VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${child}/status`, 'utf8')) ?? []
+  return Math.round(Number(kilobytes) / 1024)
 }
 
 async function fill(
