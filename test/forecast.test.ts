@@ -6,7 +6,7 @@ import { forecast } from '../src/app/forecast/forecast.ts'
 import { cleaner } from '../src/apis/cleaner.ts'
 import { cleanupPolicy } from '../src/apis/cleanup-policy.ts'
 import { departure, type Departure } from '../src/apis/departure.ts'
-import type { KubeObject } from '../src/kube/object.ts'
+import type { KubeObject, StoredObject } from '../src/kube/object.ts'
 import { cleanerController } from '../src/systems/cleaner/controller.ts'
 import { cleanerOf, configMap, releaseHolder } from './cleaners.ts'
 import { startWorld, type World } from './world.ts'
@@ -53,6 +53,34 @@ async function populate(count: number): Promise<void> {
 }
 
 describe('forecast', () => {
+  it('ends soon for a policy that looks every ten seconds, and says how often it was assumed to look', async () => {
+    await world.create({
+      apiVersion: cleanupPolicy.apiVersion,
+      kind: cleanupPolicy.kind,
+      metadata: { name: 'eager' },
+      spec: {
+        interval: '10s',
+        targets: [{ kubernetes: { resources: [{ kind: 'ConfigMap' }], namespaces: { include: ['team'] } } }],
+        rules: [{ rules: [{ name: 'AgeRule', parameters: { olderThan: '9999d' } }] }],
+      },
+    })
+    const { assumed, until } = await forecast(world.client, { config, now: world.clock.now(), forMs: 30 * day })
+    expect(until).toBe(world.clock.now() + 30 * day)
+    expect(assumed).toContain('CleanupPolicy eager looks every 10m instead of every 10s')
+  })
+
+  it('lists what is deleted with a target, each by its name', async () => {
+    const owner = await world.create<StoredObject>(configMap('owner'))
+    const { apiVersion, kind } = owner
+    const ownerReferences = [{ apiVersion, kind, name: 'owner', uid: owner.metadata.uid }]
+    for (const name of ['one', 'two']) await world.create(configMap(name, { ownerReferences }))
+    const target = { name: 'o', delete: true, reference: { version: 'v1', kind: 'configmap', name: 'owner' } }
+    await world.create(cleanerOf({ ttl: '1h', targets: [target] }))
+    const { events } = await forecast(world.client, { config, now: world.clock.now(), forMs: day })
+    const leaving = events.filter(({ what, object }) => what === 'leaves' && object.kind === 'ConfigMap')
+    expect(leaving.map(({ object }) => object.name).toSorted()).toEqual(['one', 'owner', 'two'])
+  })
+
   it('predicts the departures that then happen, and changes nothing', async () => {
     await populate(12)
     const before = world.server.store.revision

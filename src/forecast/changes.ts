@@ -5,6 +5,7 @@ import { pipeline, type Pipeline } from '../apis/pipeline.ts'
 import type { Promotion } from '../apis/pipeline-status.ts'
 import type { StoreEvent } from '../apiserver/store/store.ts'
 import { circuitPrefix, doorStateName } from '../departures/door/door-state.ts'
+import { read as readPage } from '../departures/records/page-text.ts'
 import { groupResource, refOf, type ObjectRef, type StoredObject, placeOf } from '../kube/object.ts'
 import { sentenceFor } from '../systems/janitor/model/because.ts'
 import { sentenceOf, type Because } from '../apis/pipeline-reasons.ts'
@@ -27,7 +28,8 @@ const translators: Readonly<Record<string, Translate>> = {
 
 function departureEvents({ type, document }: StoreEvent, at: number): readonly ForecastEvent[] {
   const { spec } = document.value as unknown as { spec: DepartureSpec }
-  if (type !== 'create' || spec.page) return []
+  if (type !== 'create') return []
+  if (spec.page) return dependentEvents(spec, spec.page, at)
   const { cluster, apiVersion, kind, namespace, name } = spec.object
   const { system, object: rule } = spec.by
   return [
@@ -43,6 +45,20 @@ function departureEvents({ type, document }: StoreEvent, at: number): readonly F
     },
   ]
 }
+
+/** A page of a record lists what is deleted with the object: each is an event of its own. */
+function dependentEvents({ by }: DepartureSpec, page: Page, at: number): readonly ForecastEvent[] {
+  return readPage(page.manifests).map(({ manifest }) => ({
+    at,
+    what: 'leaves' as const,
+    system: by.system,
+    object: refOf(manifest),
+    because: 'owners-gone',
+    why: `it is deleted with the object of record ${page.of}`,
+  }))
+}
+
+type Page = NonNullable<DepartureSpec['page']>
 
 const departureSentences: Readonly<Record<string, string>> = {
   target: 'its Cleaner’s time is up and its conditions hold',

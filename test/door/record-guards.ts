@@ -2,6 +2,15 @@ import { inFile, type Guard } from '../../scripts/guards/guard.ts'
 
 /** Guards of what is recorded before it goes, and of what comes back. */
 export const recordGuards: readonly Guard[] = [
+  ...inFile('src/departures/restore/restore-set.ts', [
+    ['returns the Cleaner suspended, its targets', 'suspend: true', 'suspend: false'],
+  ]),
+  ...inFile('src/helm/restorable-record.ts', [
+    ['keeps no value of a Secret in any record', "if (object.kind !== 'Secret') return object", 'return object'],
+  ]),
+  ...inFile('src/systems/cleaner/delete-targets.ts', [
+    ['returns the Cleaner suspended, its targets', 'follows: self.metadata.uid,', ''],
+  ]),
   ...inFile('src/departures/restore/adopt.ts', [
     ['hears what they may not keep from leaving', 'if (!isStatusError(error)) throw error', 'throw error'],
     ['hears what they may not keep from leaving', "if (!isStatusError(error, 'Forbidden')) throw error", 'throw error'],

@@ -12,6 +12,8 @@ export interface Step {
   readonly within?: string
   /** A file beside expected.yaml that somebody applies now. */
   readonly apply?: string
+  /** The object whose record is restored now. */
+  readonly restore?: { readonly kind: string; readonly name: string }
   /** A request through the proxy, and what comes back. */
   readonly request?: { readonly host: string; readonly tls?: boolean; readonly answers: string }
   /** The names of the machine images that are left in the cloud. */

@@ -1,6 +1,7 @@
 import { expect } from 'vitest'
 import { departure, type Departure } from '../../src/apis/departure.ts'
 import type { Client } from '../../src/client/client.ts'
+import { restore } from '../../src/departures/restore/restore.ts'
 import {
   describeRef,
   refOf,
@@ -20,6 +21,7 @@ export async function play(example: Example, stage: Stage, around?: Around): Pro
   await applyAll(client, [...example.manifests, ...(around?.manifests ?? [])])
   for (const step of example.steps) {
     if (step.apply !== undefined) await applyAll(client, example.file(step.apply))
+    if (step.restore) await restoreNow(stage, step.restore)
     if (step.request)
       expect(await stage.ask(step.request.host, step.request.tls ? (around?.ca ?? '') : undefined)).toBe(
         step.request.answers,
@@ -29,6 +31,15 @@ export async function play(example: Example, stage: Stage, around?: Around): Pro
       await around?.check?.(step)
     })
   }
+}
+
+async function restoreNow({ client }: Stage, wanted: NonNullable<Step['restore']>): Promise<void> {
+  const { items } = await client.list<Departure>(departure.type)
+  const isWanted = ({ spec: { object, page } }: Departure) =>
+    !page && object.kind === wanted.kind && object.name === wanted.name
+  const record = items.find(isWanted)
+  if (!record) throw new Error(`there is no record of ${wanted.kind} ${wanted.name}`)
+  await restore(client, record, { now: Date.parse(record.spec.recordedAt) })
 }
 
 async function applyAll(client: Client, manifests: readonly KubeObject[]): Promise<void> {

@@ -12,6 +12,7 @@ import { startSystems } from '../core/systems.ts'
 import { scheduleAssumptions } from '../../forecast/assume.ts'
 import type { Assumption } from '../../forecast/assumption.ts'
 import { eventsIn } from '../../forecast/changes.ts'
+import { withIntervals } from '../../forecast/intervals.ts'
 import { startCopy, type ClusterCopy } from '../../forecast/copy.ts'
 import { assumptionSentences, delayOf, withDefaults } from '../../forecast/default-assumptions.ts'
 import type { Forecast, ForecastEvent } from '../../forecast/event.ts'
@@ -50,7 +51,8 @@ export async function forecastSnapshot(snapshot: ClusterSnapshot, options: Forec
   const record = (event: ForecastEvent) => void events.push(event)
   const unread = [...snapshot.unread]
   await using closing = new AsyncDisposableStack()
-  const copy = closing.use(await startCopy(snapshot, quietClock(clock)))
+  const { snapshot: copied, assumed } = withIntervals(snapshot, forMs)
+  const copy = closing.use(await startCopy(copied, quietClock(clock)))
   const halts = await haltsOf(new Reader(copy.client))
   const external = recordedPorts({
     clock,
@@ -82,7 +84,7 @@ export async function forecastSnapshot(snapshot: ClusterSnapshot, options: Forec
     wanted: now + forMs,
     objects: countObjects(snapshot),
     events: foretold,
-    assumed: assumptionSentences(assumptions),
+    assumed: [...assumptionSentences(assumptions), ...assumed],
     halts,
     lacking: [],
     unread,

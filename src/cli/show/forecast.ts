@@ -92,7 +92,10 @@ function durationOf(text: string): number {
 }
 
 function isWanted({ object }: ForecastEvent, { flags }: Call): boolean {
-  return flags.namespace === undefined || object.namespace === textFlag(flags, 'namespace')
+  const wanted = textFlag(flags, 'namespace')
+  // What happens to the Namespace itself happens to everything in it.
+  const isItself = object.kind === 'Namespace' && object.apiVersion === 'v1' && object.name === wanted
+  return wanted === undefined || object.namespace === wanted || isItself
 }
 
 function timeline({ events, until, objects, assumed, halts, lacking, unread }: Forecast, io: Io): string {

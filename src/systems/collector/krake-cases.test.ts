@@ -122,6 +122,41 @@ describe("the seed's workflow", () => {
     ])
   })
 
+  it.each<[string, () => Promise<unknown>, object]>([
+    ['a Bond', async () => here.bind('a', 'c'), {}],
+    ['an owner reference that blocks, and foreground deletion', async () => {}, { propagationPolicy: 'Foreground' }],
+  ])('the twelve steps happen in the seed’s order with %s', async (_, bind, options) => {
+    // 1: A and C are there, and the graph knows it.
+    const c = await here.create('c')
+    const owners = [ownedBy(c, { blockOwnerDeletion: true })]
+    await here.create('a', 'propagationPolicy' in options ? owners : [])
+    await bind()
+    await here.world.pass(5000)
+    const { metadata } = await here.world.client.list(configMaps, { namespace: 'team', limit: 1 })
+    const steps: string[] = []
+    const stop = new AbortController()
+    const { resourceVersion } = metadata
+    const watching = (async () => {
+      const where = { namespace: 'team', resourceVersion, signal: stop.signal }
+      for await (const { type, object } of here.world.client.watch<StoredObject>(configMaps, where)) {
+        const isMarked = object.metadata.deletionTimestamp !== undefined
+        steps.push(`${type}${isMarked ? ' marked' : ''} ${object.metadata.name}`)
+      }
+    })().catch(() => {})
+    // 2: the user requests the deletion of C.
+    await here.world.client.deleteObject(configMaps, { namespace: 'team', name: 'c' }, options)
+    await here.world.pass(20_000)
+    stop.abort()
+    await watching
+    const first = (step: string) => steps.findIndex((each) => each.startsWith(step))
+    // 3: C is marked. 4–8: A is handled, marked or removed at once if nothing holds it. 9: A is deleted. 10, 11: C is handled again. 12: C is deleted.
+    expect(first('MODIFIED marked c')).toBe(0)
+    expect(first('DELETED marked a') >= 0 ? first('DELETED marked a') : first('DELETED a')).toBeGreaterThan(0)
+    expect(steps.filter((step) => step.startsWith('DELETED')).map((step) => step.split(' ').at(-1))).toEqual(['a', 'c'])
+    expect(steps.at(-1)).toMatch(/^DELETED (marked )?c$/)
+    expect(await here.left()).toEqual([])
+  })
+
   it('12: dependents with cleanup of their own are marked; the owner goes when the last of them is gone', async () => {
     await here.create('cluster')
     for (const name of ['app1', 'app2', 'app3']) {
