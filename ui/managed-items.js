@@ -208,8 +208,11 @@ export function shortRevision(revision) {
  * @param {{ isWaiting: boolean, reason: string, message: string }} known
  */
 export function pipelineState({ spec, status }, { isWaiting, reason, message }) {
-  if (status?.conditions?.some(({ type, status: value }) => type === 'Stalled' && value === 'True'))
-    return { state: 'Stalled', why: message }
+  const said = (/** @type {string} */ type) =>
+    status?.conditions?.find((each) => each.type === type && each.status === 'True')
+  const suspended = said('Suspended')
+  if (suspended) return { state: 'Suspended', why: suspended.message }
+  if (said('Stalled')) return { state: 'Stalled', why: message }
   if (isWaiting) return { state: 'AwaitingApproval', why: message }
   if (status?.run) return { state: status.run.phase, why: message }
   const [first] = spec.environments

@@ -138,8 +138,10 @@ function pipelineState(
   { spec, status }: Pipeline,
   { isWaiting, reason, message }: { readonly isWaiting: boolean; readonly reason: string; readonly message: string },
 ): Pick<ManagedItem, 'state' | 'why'> {
-  if (status?.conditions?.some(({ type, status: value }) => type === 'Stalled' && value === 'True'))
-    return { state: 'Stalled', why: message }
+  const said = (type: string) => status?.conditions?.find((each) => each.type === type && each.status === 'True')
+  const suspended = said('Suspended')
+  if (suspended) return { state: 'Suspended', why: suspended.message }
+  if (said('Stalled')) return { state: 'Stalled', why: message }
   if (isWaiting) return { state: 'AwaitingApproval', why: message }
   if (status?.run) return { state: status.run.phase, why: message }
   const [first] = spec.environments
