@@ -16,6 +16,7 @@ export const kinds = {
     apiVersion: 'cleaner.vtex.io/v1alpha1',
     kind: 'ConditionalTTL',
   },
+  environments: ours('environments', 'Environment'),
   candidates: ours('cleanupcandidates', 'CleanupCandidate'),
   optOuts: ours('cleanupoptouts', 'CleanupOptOut'),
   bonds: ours('bonds', 'Bond'),

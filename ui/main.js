@@ -11,11 +11,13 @@ import { departuresView } from './views/departures.js'
 import { doorStateOf, safetyView } from './views/safety.js'
 import { forecastView } from './views/forecast.js'
 import { cleanupView } from './views/cleanup.js'
+import { environmentsView } from './views/environments.js'
 import { pipelinesView } from './views/pipelines.js'
 import { servicesView } from './views/services.js'
 
 /** @type {Record<string, [string, MakeView]>} */
 const views = {
+  environments: ['Environments', environmentsView],
   overview: ['Overview', overviewView],
   forecast: ['Forecast', forecastView],
   pipelines: ['Pipelines', pipelinesView],
@@ -113,8 +115,8 @@ function runDashboard() {
   const go = () => {
     const [wanted = '', ...place] = location.hash.slice(1).split('/')
     const given = Object.hasOwn(formerNames, wanted) ? (formerNames[wanted] ?? '') : wanted
-    const name = Object.hasOwn(views, given) ? given : 'overview'
-    const [label, make] = views[name] ?? ['Overview', overviewView]
+    const name = Object.hasOwn(views, given) ? given : 'environments'
+    const [label, make] = views[name] ?? ['Environments', environmentsView]
     view?.close()
     main.scrollTop = 0
     const of = place.join('/')
@@ -151,7 +153,12 @@ function runDashboard() {
     h(
       'header.top',
       {},
-      h('a.brand', { href: '#overview' }, h('img', { src: '/ui/icon.svg', alt: '', width: 28, height: 28 }), 'Sojourn'),
+      h(
+        'a.brand',
+        { href: '#environments' },
+        h('img', { src: '/ui/icon.svg', alt: '', width: 28, height: 28 }),
+        'Sojourn',
+      ),
       h('nav', { 'aria-label': 'Views' }, ...links.values()),
       h(
         'div.me',

@@ -38,7 +38,12 @@ export function formatMoment(at) {
 
 /** The current time in RFC 3339. */
 export function nowText() {
-  return new Date().toISOString().replace(/\.\d+Z$/, 'Z')
+  return timeText(Date.now())
+}
+
+/** An instant in RFC 3339, to the second. @param {number} at */
+export function timeText(at) {
+  return new Date(at).toISOString().replace(/\.\d+Z$/, 'Z')
 }
 
 /** Replaces the RFC 3339 times in a message by times in the user's locale. @param {string} text */

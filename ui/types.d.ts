@@ -4,6 +4,7 @@ import type { CleanupCandidate } from '../src/apis/cleanup-candidate.ts'
 import type { CleanupOptOut } from '../src/apis/cleanup-opt-out.ts'
 import type { ConditionalTtl } from '../src/apis/conditional-ttl.ts'
 import type { Departure } from '../src/apis/departure.ts'
+import type { Environment } from '../src/apis/environment.ts'
 import type { Pipeline } from '../src/apis/pipeline.ts'
 import type { StoredObject } from '../src/kube/object.ts'
 import type { Mirror } from './mirror.js'
@@ -17,6 +18,7 @@ export interface Listed {
   cleaners: Cleaner
   ownCleaners: Cleaner
   ttls: ConditionalTtl
+  environments: Environment
   candidates: CleanupCandidate
   optOuts: CleanupOptOut
   bonds: Bond

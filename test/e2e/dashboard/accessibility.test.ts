@@ -116,7 +116,7 @@ describe.skipIf(!chromiumPath)('the dashboard is accessible', { timeout: 120_000
     const { keyboard } = visitor.page
     await keyboard.type(world.tokens.get('system:admin') ?? '')
     await keyboard.press('Enter')
-    await visitor.page.getByRole('option', { name: /preview-142/ }).waitFor()
+    await visitor.page.getByRole('heading', { name: 'Environments' }).waitFor()
     await reach('Safety')
     await keyboard.press('Enter')
     await visitor.page.getByRole('heading', { name: 'Safety' }).waitFor()

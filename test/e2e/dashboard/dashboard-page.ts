@@ -46,6 +46,7 @@ export class Visitor implements AsyncDisposable {
   async signIn(user = 'system:admin'): Promise<void> {
     await this.page.getByLabel('Token').fill(this.#world.tokens.get(user) ?? '')
     await this.page.getByRole('button', { name: 'Sign in' }).click()
+    await this.go('Overview')
     await this.page.getByRole('option', { name: /preview-142/ }).waitFor()
     this.#user = user
   }
@@ -88,6 +89,7 @@ export class Visitor implements AsyncDisposable {
 
 /** The views, by their names in the navigation. */
 export const viewNames = [
+  'Environments',
   'Overview',
   'Forecast',
   'Pipelines',

@@ -223,3 +223,63 @@ function pipeline(): KubeObject {
     },
   }
 }
+
+/** Three environments as their controller reports them: one announced, one awake, one asleep with a hostile address. */
+export function environmentObjects(): readonly KubeObject[] {
+  const of = (name: string, spec: object, status: object): readonly KubeObject[] => [
+    { apiVersion: 'v1', kind: 'Namespace', metadata: { name } },
+    {
+      apiVersion: 'sojourn.dev/v1alpha1',
+      kind: 'Environment',
+      metadata: { name, namespace: name },
+      spec: { className: 'preview', ...spec },
+      status,
+    },
+  ]
+  const pullRequest = (number: number, state: string) => ({
+    url: `https://forge.example.test/shop/pull/${number}`,
+    state,
+  })
+  return [
+    ...of(
+      'shop-pr-42',
+      {},
+      {
+        phase: 'Awake',
+        power: 'Awake',
+        owner: 'ada@example.org',
+        urls: ['https://pr-42.shop.test'],
+        pullRequest: pullRequest(42, 'open'),
+        lastUsedAt: inHours(-0.05),
+        sleepsAt: inHours(0.45),
+        deletesAt: inHours(120),
+      },
+    ),
+    ...of(
+      'shop-pr-7',
+      {},
+      {
+        phase: 'Asleep',
+        power: 'Asleep',
+        owner: '<img src=x onerror=alert(1)>',
+        urls: ['javascript:alert(1)'],
+        lastUsedAt: inHours(-50),
+        deletesAt: inHours(70),
+      },
+    ),
+    ...of(
+      'shop-pr-17',
+      {},
+      {
+        phase: 'Announced',
+        power: 'Asleep',
+        owner: 'bob@example.org',
+        urls: ['https://pr-17.shop.test'],
+        pullRequest: pullRequest(17, 'closed'),
+        message: 'Deleted in 21 h: not used for 6 days. bob@example.org was told.',
+        lastUsedAt: inHours(-144),
+        deletesAt: inHours(21),
+      },
+    ),
+  ]
+}

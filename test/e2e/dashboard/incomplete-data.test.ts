@@ -78,6 +78,8 @@ describe.skipIf(!chromiumPath)('the dashboard with incomplete data', () => {
     const { page } = visitor
     await page.getByLabel('Token').fill(status.token)
     await page.getByRole('button', { name: 'Sign in' }).click()
+    await page.getByText(/environments.* is forbidden/).waitFor()
+    await visitor.go('Overview')
     await page.getByText(/Incomplete: Cleaner, .* is forbidden/).waitFor()
     await visitor.go('Safety')
     await page.getByText(/The deletion safeguards cannot be read: .* is forbidden/).waitFor()

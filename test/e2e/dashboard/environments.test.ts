@@ -1,0 +1,120 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { environment, type Environment } from '../../../src/apis/environment.ts'
+import { namespaces } from '../../../src/kube/core-types.ts'
+import { ignoring } from '../../../src/kube/status-error.ts'
+import { chromiumPath } from './chromium.ts'
+import { Visitor } from './dashboard-page.ts'
+import { dashboardObjects, environmentObjects, startDashboardWorld, type DashboardWorld } from './dashboard-world.ts'
+
+describe.skipIf(!chromiumPath)('the Environments page', { timeout: 120_000 }, () => {
+  let world: DashboardWorld
+  let visitor: Visitor
+
+  beforeAll(async () => {
+    world = await startDashboardWorld()
+    for (const object of dashboardObjects()) await world.create(object)
+    visitor = await Visitor.arrive(world)
+  })
+  beforeEach(() => void (visitor.complaints = []))
+  afterEach(() => expect(visitor.complaints).toEqual([]))
+  afterAll(async () => {
+    await visitor?.[Symbol.asyncDispose]()
+    await world?.[Symbol.asyncDispose]()
+  })
+
+  const read = (namespace: string) => world.client.get<Environment>(environment.type, { namespace, name: namespace })
+  const card = (name: string) => visitor.page.getByRole('article', { name: `Environment ${name}` })
+  const press = async (name: string, button: string) => {
+    await card(name)
+      .getByRole('button', { name: `${button} ${name}` })
+      .click()
+  }
+
+  it('is the first page, and says how to make an environment when there is none', async () => {
+    await visitor.open()
+    await visitor.page.goto('about:blank')
+    await visitor.page.goto(world.link())
+    await visitor.page.getByRole('heading', { level: 1, name: /Environments/ }).waitFor()
+    await visitor.page.getByText('kubectl label namespace NAME').waitFor()
+  })
+
+  it('shows those to be deleted first, with address, owner and pull request', async () => {
+    for (const object of environmentObjects()) await world.create(object)
+    await card('shop-pr-42').waitFor()
+    const names = visitor.page.getByRole('article')
+    expect(await names.evaluateAll((cards) => cards.map((each) => each.getAttribute('aria-label')))).toEqual(
+      ['shop-pr-17', 'shop-pr-42', 'shop-pr-7'].map((name) => `Environment ${name}`),
+    )
+    const text = await card('shop-pr-42').innerText()
+    for (const part of ['Awake', 'pr-42.shop.test', 'ada@example.org', '#42 (open)', 'in 26 min'])
+      expect(text).toContain(part)
+    const address = card('shop-pr-42').getByRole('link', { name: 'pr-42.shop.test' })
+    expect(await address.getAttribute('href')).toBe('https://pr-42.shop.test')
+    // An address that is no web address is text.
+    expect(await card('shop-pr-7').getByRole('link').count()).toBe(0)
+  })
+
+  it('wakes, puts to sleep and keeps', async () => {
+    await press('shop-pr-42', 'Sleep')
+    await visitor.inDialog('Sleep')
+    await expect.poll(async () => (await read('shop-pr-42')).spec.power).toBe('Asleep')
+    await press('shop-pr-7', 'Wake')
+    await visitor.inDialog('Wake')
+    await expect.poll(async () => (await read('shop-pr-7')).spec.power).toBe('Awake')
+    expect((await read('shop-pr-7')).spec.powerUntil).toBeDefined()
+    const { deletesAt = '' } = (await read('shop-pr-17')).status ?? {}
+    await press('shop-pr-17', 'Keep 3 days')
+    await visitor.inDialog('Keep 3 days')
+    const kept = Date.parse(deletesAt) + 3 * 86_400_000
+    await expect.poll(async () => Date.parse((await read('shop-pr-17')).spec.keepUntil ?? '')).toBe(kept)
+  })
+
+  it('deletes only after the name was typed', async () => {
+    const find = () => world.client.get(namespaces, { name: 'shop-pr-7' }).catch(ignoring('NotFound'))
+    await press('shop-pr-7', 'Delete now')
+    await visitor.inDialog('Delete now')
+    await visitor.page.getByText('Type shop-pr-7 to delete it.').waitFor()
+    expect((await find())?.metadata.deletionTimestamp).toBeUndefined()
+    await visitor.page.getByLabel('Name of the Namespace').fill('shop-pr-7')
+    await visitor.inDialog('Delete now')
+    await visitor.page.getByText('shop-pr-7 is being deleted').waitFor()
+    const isLeaving = async () => {
+      const found = await find()
+      return found === undefined || found.metadata.deletionTimestamp !== undefined
+    }
+    await expect.poll(isLeaving).toBe(true)
+  })
+
+  it('offers no action to a user without the right', async () => {
+    await visitor.open()
+    await visitor.signIn('sojourn:viewer')
+    let answered = 0
+    visitor.page.on(
+      'response',
+      (answer) => void (answered += answer.url().includes('selfsubjectaccessreviews') ? 1 : 0),
+    )
+    await visitor.go('Environments')
+    await card('shop-pr-42').waitFor()
+    // Both rights of each card are known.
+    const cards = await visitor.page.getByRole('article').count()
+    await expect.poll(() => answered).toBeGreaterThanOrEqual(2 * cards)
+    expect(await visitor.page.getByRole('article').getByRole('button').count()).toBe(0)
+  })
+
+  it.each([
+    ['light', 1440],
+    ['dark', 1440],
+    ['light', 390],
+    ['dark', 390],
+  ] as const)('fits a %s page of %i pixels', async (colorScheme, width) => {
+    await visitor.open({ colorScheme, viewport: { width, height: 900 } })
+    await visitor.page.goto('about:blank')
+    await visitor.page.goto(world.link())
+    await card('shop-pr-42')
+      .getByRole('button', { name: /Keep 3 days/ })
+      .waitFor()
+    const folder = process.env['SCREENSHOTS']
+    if (folder) await visitor.page.screenshot({ path: `${folder}/environments-${colorScheme}-${width}.png` })
+    expect(await visitor.page.evaluate('document.documentElement.scrollWidth <= innerWidth')).toBe(true)
+  })
+})
