@@ -1,6 +1,6 @@
 import { namespaces } from '../src/kube/core-types.ts'
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
-import { dirname, join, relative } from 'node:path'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join, relative } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { parseAllDocuments } from 'yaml'
 import { pageOf } from '../scripts/kind-page.ts'
