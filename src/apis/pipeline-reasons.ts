@@ -63,7 +63,6 @@ export const sentences = {
   RolloutTimedOut: 'the targets did not become ready before the roll-out deadline',
   Arrived: 'enough targets are ready on the revision',
   RevisionNotDiscriminating: 'the environment got the revision without a promotion',
-  ApiVersionNotServed: 'the cluster serves another version of the kind',
   NewRevision: 'a newer revision is being promoted',
   StrategyChanged: 'the promotion strategy has changed',
   EnvironmentRemoved: 'the environment was removed from the pipeline',

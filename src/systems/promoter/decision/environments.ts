@@ -75,14 +75,13 @@ export function hasDrifted(draft: Draft, environment: EnvironmentPlan): boolean 
 
 /** The revision a user asked for. It lasts until the next run starts. */
 function pinnedRevision(
-  { status, plan }: Draft,
+  { status }: Draft,
   { name }: EnvironmentPlan,
   state: EnvironmentStatus,
 ): WantedRevision | undefined {
   const { pin } = state
   if (!pin) return undefined
-  const isNewer = plan.runPolicy === 'Pairwise' ? false : (status.run?.sequence ?? 0) > pin.sequence
-  if (isNewer) return void delete state.pin
+  if ((status.run?.sequence ?? 0) > pin.sequence) return void delete state.pin
   const { revision, sequence, at: requestedAt, by: requestedBy } = pin
   const past = (state.history ?? []).some((entry) => entry.revision === revision && entry.phase === 'Succeeded')
   const current = status.environments?.[name]?.readyOn?.revision

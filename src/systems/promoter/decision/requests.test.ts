@@ -38,6 +38,16 @@ describe('a rollback', () => {
     expect(world.step().effect).toMatchObject({ environment: 'prod', promotion: { revision: '1.2.0' } })
   })
 
+  it('ends with the next revision also where environments follow each other pairwise', () => {
+    const world = complete()
+    world.edit({ runPolicy: 'Pairwise' })
+    world.request('Rollback', 'staging')
+    expect(world.step().effect).toMatchObject({ environment: 'staging', promotion: { revision: '1.0.0' } })
+    world.runs({ dev: '1.2.0' })
+    world.step(minute)
+    expect(world.status.environments?.['staging']?.pin).toBeUndefined()
+  })
+
   it('passes the gates and approvals of the environment', () => {
     const { promotion, environments } = pipelineOf().spec
     const [dev, staging, prod] = environments
