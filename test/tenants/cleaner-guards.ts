@@ -22,15 +22,11 @@ export const cleanerGuards: readonly Guard[] = [
   ]),
   ...inFile('src/tenancy/confinement.ts', [
     [
-      '4: a RoleBinding as a hook is not created',
+      'never reaches',
       "if (access.verb !== 'delete' && grantsRights(access) && !isImpersonated)",
       'if (false as boolean)',
     ],
-    [
-      '2: a cluster-scoped hook is not created',
-      "if (access.namespace === '' && !isOwnNamespace(access, confinement))",
-      'if (false as boolean)',
-    ],
+    ['never reaches', "if (access.namespace === '' && !isOwnNamespace(access, confinement))", 'if (false as boolean)'],
   ]),
   ...inFile('src/helm/release-rights.ts', [
     [
@@ -45,8 +41,8 @@ export const cleanerGuards: readonly Guard[] = [
     ],
     [
       '6: objects of another namespace that the creator may not delete',
-      'return found && belongsToRelease(found, place) ? refusalToDelete(place, type, found) : undefined',
-      'return undefined',
+      "return (isElsewhere ? actorElsewhere : actor).refusalOf(accessTo('delete', type, object.metadata))",
+      'return Promise.resolve(isElsewhere && !actorElsewhere ? actor.refusalOf({} as never) : undefined)',
     ],
   ]),
   ...inFile('src/helm/release-holders.ts', [
@@ -79,11 +75,6 @@ export const cleanerGuards: readonly Guard[] = [
     ],
   ]),
   ...inFile('src/systems/cleaner/delete-targets.ts', [
-    [
-      '36: a decision forged in the status',
-      'if (refusal) return { retryAt: clock.now() + refusalRetryMs, held: [], refusal }',
-      '',
-    ],
     [
       'one target that its creator may not delete stays',
       'if (refusal) return { retryAt: clock.now() + refusalRetryMs, held: [], refusal }',

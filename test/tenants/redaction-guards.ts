@@ -8,11 +8,6 @@ export const redactionGuards: readonly Guard[] = [
       'valueOf(resolutions.get(target.name), publicView)',
       'valueOf(resolutions.get(target.name), (object) => object)',
     ],
-    [
-      '20: 21: 26: a deleted Secret leaves its values',
-      'valueOf(resolutions.get(target.name), publicView)',
-      'valueOf(resolutions.get(target.name), (object) => object)',
-    ],
   ]),
   ...inFile('src/systems/cleaner/decision/decide.ts', [
     [
