@@ -71,7 +71,7 @@ describe('sojourn forecast --assume', () => {
     await world.create(configMap('owned', { ownerReferences }))
     const events = await ahead(['delete:configmap/team/owner@2d'])
     expect(events[0]).toBe('+48 assumed ConfigMap/team/owner')
-    expect(events.slice(1)).toEqual(['+48 leaves ConfigMap/team/owner'])
+    expect(events.slice(1)).toEqual(['+48 leaves ConfigMap/team/owner', '+48 leaves ConfigMap/team/owned'])
   }, 60_000)
 
   it('approve and merge: a revision reaches the last environment', async () => {
