@@ -10,6 +10,7 @@ import { networkTransport } from '../../src/client/network-transport.ts'
 import type { KubeObject } from '../../src/kube/object.ts'
 import { startFaultProxy, type FaultProxy } from './fault-proxy.ts'
 import { startMoto, whyNoMoto, type Moto } from './moto.ts'
+import { freePorts } from '../../scripts/reference-cluster/loopback.ts'
 import { startProduct, temporaryFolder, type Product } from './product.ts'
 import { startMailSink, type MailSink } from './sinks.ts'
 
@@ -52,8 +53,13 @@ describe.skipIf(missing)('sojourn run', () => {
     mail.mails.length = 0
   })
 
-  const run = (...words: readonly string[]) =>
-    startProduct(['run', '--only', 'janitor', '--kubeconfig', cluster.facts.kubeconfig ?? '', '--port', '0', ...words])
+  // Notices carry links only to an address that people were told to reach it at.
+  const run = async (...words: readonly string[]) => {
+    const [port = 0] = await freePorts(1)
+    const address = ['--port', String(port), '--public-url', `https://127.0.0.1:${port}`]
+    const kubeconfig = cluster.facts.kubeconfig ?? ''
+    return startProduct(['run', '--only', 'janitor', '--kubeconfig', kubeconfig, ...address, ...words])
+  }
 
   async function create(manifest: KubeObject): Promise<void> {
     const type = await client.discovery.typeOf(manifest)
