@@ -36,7 +36,7 @@ const orderMs = 60_000
 const defaultIdleMs = 1_800_000
 const contentionMs = 600_000
 const maxRises = 3
-/** They write what Git says, whoever was there before: that is no use of the workload. */
+/** They write what Git says, over what any other writer set: that is no use of the workload. */
 const gitOpsManagers = /^(?:argocd|kustomize-controller|helm|flux|fleet)/
 
 /** Applies sleep rules: from Environments and annotations to what each workload should do. */
@@ -111,7 +111,7 @@ export class Governance {
   }
 
   /**
-   * Another writer scaled up a workload that slept. A person's change is a use; what a GitOps tool writes is not. Whoever does
+   * Another writer scaled up a workload that slept. A person's change is a use; what a GitOps tool writes is not. A writer that does
    * it three times in ten minutes is given way to. Returns the version written.
    */
   async noteRise(target: ScaleTarget, object: StoredObject): Promise<{ version: string; contention?: string }> {

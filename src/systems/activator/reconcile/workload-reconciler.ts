@@ -245,7 +245,7 @@ export class WorkloadReconciler {
       users.map((route) => route.id),
       now(),
     )
-    // Whoever puts it to sleep by hand does not wait for it to become idle, only for requests under way.
+    // A user who puts it to sleep by hand does not wait for it to become idle, only for requests under way.
     const ttls = users.map(({ settings }) => settings.scaling.ttlMs)
     const minIdleMs = decision.because === 'by-hand' ? 0 : Math.max(0, ...ttls)
     try {

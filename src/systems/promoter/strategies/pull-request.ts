@@ -142,7 +142,7 @@ async function rebase(work: PullRequestWork, pull: PullRequest): Promise<EffectR
   const parent = isMoved ? await parentOf(git, tip) : base
   if (!parent) return undefined
   const change = await prepareChange(git, parent, { promotion, values, settings: spec, sign })
-  // Somebody else has set the value on the base branch: nothing is left to propose.
+  // Another commit has set the value on the base branch: nothing is left to propose.
   if (change.change === 'same')
     return isMoved ? undefined : { result: 'applied', because: 'AlreadyApplied', baseSHA: base }
   const result = { result: 'pushed', baseSHA: parent, headSHA: change.commit, value: values.value } as const
