@@ -1,39 +1,27 @@
 import { defineKind, type ObjectOf } from './define-kind.ts'
 import { sojournGroup } from './group.ts'
-import { health, object, oneOf, optional, string, type Static } from './schema.ts'
+import { health, object, oneOf, string, type Static } from './schema.ts'
 
 export const decisions = ['Approve', 'Reject', 'Promote', 'Retry', 'Rollback', 'Suspend', 'Resume'] as const
 
 const spec = object(
   {
-    pipeline: string({ minLength: 1, maxLength: 253, description: 'Name of the Pipeline, in the same namespace.' }),
-    environment: string({
-      minLength: 1,
-      maxLength: 63,
-      description:
-        'Environment of the Pipeline that the promotion goes to; `*` for all with Retry, Suspend and Resume.',
-    }),
-    promotionId: optional(
-      string({
-        pattern: '^[0-9a-f]{16}$',
-        maxLength: 16,
-        description:
-          'For Approve and Reject: ID of the promotion, from `status.environments.<env>.waitingApproval.promotionId` of the Pipeline.',
-      }),
+    pipeline: string('Name of the Pipeline, in the same namespace.', { minLength: 1, maxLength: 253 }),
+    environment: string(
+      'Environment of the Pipeline that the promotion goes to; `*` for all with Retry, Suspend and Resume.',
+      { minLength: 1, maxLength: 63 },
     ),
-    revision: optional(
-      string({ maxLength: 1024, description: 'With Promote, the revision; otherwise for information only.' }),
+    'promotionId?': string(
+      'For Approve and Reject: ID of the promotion, from `status.environments.<env>.waitingApproval.promotionId` of the Pipeline.',
+      { pattern: '^[0-9a-f]{16}$', maxLength: 16 },
     ),
-    decision: oneOf(decisions, {
-      description:
-        'Approve or Reject a promotion. Promote a revision that the first environment has had; Rollback to the revision before; Retry; Suspend or Resume the pipeline.',
-    }),
-    approver: string({
-      minLength: 1,
-      maxLength: 256,
-      description: 'User name of the creator; admission rejects any other name.',
-    }),
-    comment: optional(string({ maxLength: 256, description: 'Reason for the decision, for information only.' })),
+    'revision?': string('With Promote, the revision; otherwise for information only.', { maxLength: 1024 }),
+    decision: oneOf(
+      'Approve or Reject a promotion. Promote a revision that the first environment has had; Rollback to the revision before; Retry; Suspend or Resume the pipeline.',
+      decisions,
+    ),
+    approver: string('User name of the creator; admission rejects any other name.', { minLength: 1, maxLength: 256 }),
+    'comment?': string('Reason for the decision, for information only.', { maxLength: 256 }),
   },
   {
     'x-kubernetes-validations': [
@@ -51,9 +39,9 @@ const spec = object(
 )
 
 const status = object({
-  state: oneOf(['Counted', 'Ignored'], { description: 'Whether the promoter counts the Approval.' }),
-  reason: string({ description: 'Why it is counted or ignored, as one CamelCase word.' }),
-  message: optional(string({ description: 'Why it is counted or ignored, as a sentence.' })),
+  state: oneOf('Whether the promoter counts the Approval.', ['Counted', 'Ignored']),
+  reason: string('Why it is counted or ignored, as one CamelCase word.'),
+  'message?': string('Why it is counted or ignored, as a sentence.'),
   ...health,
 })
 

@@ -7,74 +7,55 @@ import {
   list,
   object,
   oneOf,
-  optional,
   serviceAccountName,
   string,
   type Static,
 } from './schema.ts'
 
 const spec = object({
-  serviceAccountName,
-  dependent: object(
-    {
-      apiVersion: string({ minLength: 1, description: 'API group and version of the dependent, such as apps/v1.' }),
-      kind: string({ minLength: 1, description: 'Kind of the dependent, such as Deployment.' }),
-      name: optional(string({ minLength: 1, description: 'Name of the dependent. Set either name or selector.' })),
-      selector: optional(
-        labelSelector({ description: 'Selects several dependents of the kind by label, instead of one by name.' }),
-      ),
-    },
-    { description: 'The objects that need the dependency: in the namespace of the Bond, or cluster-scoped.' },
-  ),
+  ...serviceAccountName,
+  dependent: object('The objects that need the dependency: in the namespace of the Bond, or cluster-scoped.', {
+    apiVersion: string('API group and version of the dependent, such as apps/v1.', { minLength: 1 }),
+    kind: string('Kind of the dependent, such as Deployment.', { minLength: 1 }),
+    'name?': string('Name of the dependent. Set either name or selector.', { minLength: 1 }),
+    'selector?': labelSelector('Selects several dependents of the kind by label, instead of one by name.'),
+  }),
   dependency: object(
+    'The object that the dependents need. Immutable, because the status stores its UID.',
     {
-      cluster: optional(
-        string({ description: 'GitopsCluster of the dependency, as namespace.name. Default: the local cluster.' }),
-      ),
-      apiVersion: string({ minLength: 1, description: 'API group and version of the dependency, such as v1.' }),
-      kind: string({ minLength: 1, description: 'Kind of the dependency, such as PersistentVolumeClaim.' }),
-      namespace: optional(string({ description: 'Namespace of the dependency. Default: the namespace of the Bond.' })),
-      name: string({ minLength: 1, description: 'Name of the dependency.' }),
-      uid: optional(
-        string({
-          description: 'UID of the dependency. Default: the first object found; its UID is stored in the status.',
-        }),
-      ),
+      'cluster?': string('GitopsCluster of the dependency, as namespace.name. Default: the local cluster.'),
+      apiVersion: string('API group and version of the dependency, such as v1.', { minLength: 1 }),
+      kind: string('Kind of the dependency, such as PersistentVolumeClaim.', { minLength: 1 }),
+      'namespace?': string('Namespace of the dependency. Default: the namespace of the Bond.'),
+      name: string('Name of the dependency.', { minLength: 1 }),
+      'uid?': string('UID of the dependency. Default: the first object found; its UID is stored in the status.'),
     },
     {
-      description: 'The object that the dependents need. Immutable, because the status stores its UID.',
       'x-kubernetes-validations': [
         { rule: 'self == oldSelf', message: 'cannot be changed: make another Bond, then delete this one' },
       ],
     },
   ),
-  onDelete: oneOf(['Cascade', 'Orphan', 'Hold', 'Deny'], {
-    default: 'Cascade',
-    description:
-      'What happens when the dependency is deleted. Cascade: the dependents are deleted too. Orphan: they stay. Hold: the deletion waits until the dependents are gone. Deny: the deletion is rejected.',
-  }),
-  reason: optional(string({ maxLength: 1024, description: 'Shown to users whose deletion is rejected or held.' })),
+  onDelete: oneOf(
+    'What happens when the dependency is deleted. Cascade: the dependents are deleted too. Orphan: they stay. Hold: the deletion waits until the dependents are gone. Deny: the deletion is rejected.',
+    ['Cascade', 'Orphan', 'Hold', 'Deny'],
+    { default: 'Cascade' },
+  ),
+  'reason?': string('Shown to users whose deletion is rejected or held.', { maxLength: 1024 }),
 })
 
 const status = object({
-  phase: optional(
-    oneOf(['Pending', 'Active', 'Broken', 'Released'], {
-      description:
-        'Pending: not in force yet; the Ready condition says why. Active: in force. Broken: the dependency is gone and the dependents are being deleted. Released: no longer in force.',
-    }),
+  'phase?': oneOf(
+    'Pending: not in force yet; the Ready condition says why. Active: in force. Broken: the dependency is gone and the dependents are being deleted. Released: no longer in force.',
+    ['Pending', 'Active', 'Broken', 'Released'],
   ),
-  dependencyUid: optional(string({ description: 'UID of the dependency that was found.' })),
-  dependencyNamespace: optional(
-    string({
-      description:
-        'Namespace of the dependency, or its name if it is a Namespace; absent for other cluster-scoped kinds.',
-    }),
+  'dependencyUid?': string('UID of the dependency that was found.'),
+  'dependencyNamespace?': string(
+    'Namespace of the dependency, or its name if it is a Namespace; absent for other cluster-scoped kinds.',
   ),
-  dependencyCluster: optional(
-    string({ description: 'ID of the remote cluster of the dependency: the UID of its kube-system namespace.' }),
-  ),
-  dependents: optional(integer({ minimum: 0, description: 'Number of dependents found.' })),
-  dependentUids: optional(list(string(), { description: 'UIDs of the dependents found.' })),
+  'dependencyCluster?': string('ID of the remote cluster of the dependency: the UID of its kube-system namespace.'),
+  'dependents?': integer('Number of dependents found.', { minimum: 0 }),
+  'dependentUids?': list('UIDs of the dependents found.', string()),
   ...health,
 })
 

@@ -92,8 +92,8 @@ function customResourceDefinition(definition: KindDefinition): KubeObject {
                 kind: { type: 'string', description: `Kind of the object: ${kind}.` },
                 // kube-apiserver refuses a definition that describes the metadata itself.
                 metadata: { type: 'object' },
-                spec: { description: `Desired state of the ${kind}.`, ...plain(spec) },
-                status: { description: `Observed state of the ${kind}. Only Sojourn writes it.`, ...plain(status) },
+                spec: { description: `Desired state of the ${kind}.`, ...copy(spec) },
+                status: { description: `Observed state of the ${kind}. Only Sojourn writes it.`, ...copy(status) },
               },
               ...(specOptional ? {} : { required: ['spec'] }),
             },
@@ -104,11 +104,7 @@ function customResourceDefinition(definition: KindDefinition): KubeObject {
   }
 }
 
-/** A schema as plain JSON. The API server drops an empty `required`, so a manifest with one would always look changed. */
-function plain(schema: TSchema): object {
-  return JSON.parse(
-    JSON.stringify(schema, (key, value: unknown) =>
-      key === 'required' && Array.isArray(value) && value.length === 0 ? undefined : value,
-    ),
-  ) as object
+/** A copy without shared parts, which YAML would print as aliases. */
+function copy(schema: TSchema): object {
+  return JSON.parse(JSON.stringify(schema)) as object
 }

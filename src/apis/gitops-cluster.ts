@@ -1,10 +1,8 @@
 import { defineKind } from './define-kind.ts'
-import { conditions, integer, object, optional, string } from './schema.ts'
+import { conditions, integer, object, string } from './schema.ts'
 
 const secretName = (description: string) =>
-  optional(
-    object({ name: string({ minLength: 1, maxLength: 253, description: 'Name of the object.' }) }, { description }),
-  )
+  object(description, { name: string('Name of the object.', { minLength: 1, maxLength: 253 }) })
 
 /** Another cluster that pipelines and policies may refer to, and the Secret with its credentials. */
 export const gitopsCluster = defineKind({
@@ -15,16 +13,16 @@ export const gitopsCluster = defineKind({
   scope: 'Namespaced',
   description: 'Registers a remote cluster and the Secret with its kubeconfig.',
   spec: object({
-    secretRef: secretName('Secret in this namespace with the kubeconfig under `kubeconfig`, `value` or `value.yaml`.'),
-    capiClusterRef: secretName(
+    'secretRef?': secretName(
+      'Secret in this namespace with the kubeconfig under `kubeconfig`, `value` or `value.yaml`.',
+    ),
+    'capiClusterRef?': secretName(
       'Cluster API cluster whose Secret `<name>-kubeconfig` is used; takes precedence over secretRef.',
     ),
   }),
   status: object({
-    conditions: optional(conditions()),
-    observedGeneration: optional(
-      integer({ description: 'metadata.generation that the conditions were computed from.' }),
-    ),
+    'conditions?': conditions(),
+    'observedGeneration?': integer('metadata.generation that the conditions were computed from.'),
   }),
   columns: [
     { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },

@@ -1,61 +1,42 @@
 import { defineKind, type ObjectOf } from './define-kind.ts'
 import { sojournGroup } from './group.ts'
-import { boolean, health, integer, list, mapOf, object, oneOf, optional, string, type Static } from './schema.ts'
+import { boolean, health, integer, list, mapOf, object, oneOf, string, type Static } from './schema.ts'
 
 const secret = (description: string) =>
-  optional(
-    object(
-      {
-        name: string({ minLength: 1, description: 'Name of the Secret.' }),
-        key: optional(string({ description: 'Key in the Secret, instead of the default.' })),
-      },
-      { description },
-    ),
-  )
+  object(description, {
+    name: string('Name of the Secret.', { minLength: 1 }),
+    'key?': string('Key in the Secret, instead of the default.'),
+  })
 
-const smtp = object(
-  {
-    host: string({ minLength: 1, description: 'Host name of the mail server.' }),
-    port: optional(integer({ minimum: 1, maximum: 65535, description: 'Port of the mail server. Default: 587.' })),
-    secure: optional(
-      boolean({ description: 'Whether to connect with TLS. Default: false, STARTTLS if the server offers it.' }),
-    ),
-    requireTls: optional(boolean({ description: 'Whether to refuse to send without TLS. Default: false.' })),
-    from: string({ minLength: 3, description: 'Sender address.' }),
-    to: optional(list(string(), { description: 'Recipients, instead of the owner.' })),
-    cc: optional(list(string(), { description: 'Recipients of a copy of each message.' })),
-    secretRef: secret('Secret in the namespace of Sojourn with `username` and `password`.'),
-  },
-  { description: 'Settings of the type smtp.' },
-)
+const smtp = object('Settings of the type smtp.', {
+  host: string('Host name of the mail server.', { minLength: 1 }),
+  'port?': integer('Port of the mail server. Default: 587.', { minimum: 1, maximum: 65535 }),
+  'secure?': boolean('Whether to connect with TLS. Default: false, STARTTLS if the server offers it.'),
+  'requireTls?': boolean('Whether to refuse to send without TLS. Default: false.'),
+  from: string('Sender address.', { minLength: 3 }),
+  'to?': list('Recipients, instead of the owner.', string()),
+  'cc?': list('Recipients of a copy of each message.', string()),
+  'secretRef?': secret('Secret in the namespace of Sojourn with `username` and `password`.'),
+})
 
 const spec = object({
-  type: oneOf(['smtp', 'slack', 'webhook', 'event'], {
-    description: 'How notices are sent; event creates Kubernetes Events on the resources.',
+  type: oneOf('How notices are sent; event creates Kubernetes Events on the resources.', [
+    'smtp',
+    'slack',
+    'webhook',
+    'event',
+  ]),
+  'smtp?': smtp,
+  'slack?': object('Settings of the type slack.', {
+    'url?': string('URL of the incoming webhook. It is a credential: prefer secretRef.'),
+    'secretRef?': secret('Secret in the namespace of Sojourn with the incoming webhook under `url`.'),
+    'users?': mapOf('Slack member IDs by owner address.', string()),
   }),
-  smtp: optional(smtp),
-  slack: optional(
-    object(
-      {
-        url: optional(string({ description: 'URL of the incoming webhook. It is a credential: prefer secretRef.' })),
-        secretRef: secret('Secret in the namespace of Sojourn with the incoming webhook under `url`.'),
-        users: optional(mapOf(string(), { description: 'Slack member IDs by owner address.' })),
-      },
-      { description: 'Settings of the type slack.' },
-    ),
-  ),
-  webhook: optional(
-    object(
-      {
-        url: string({ minLength: 1, description: 'URL that notices are posted to.' }),
-        format: optional(
-          oneOf(['json', 'cloudevents'], { description: 'Format of the request body. Default: cloudevents.' }),
-        ),
-        secretRef: secret('Secret in the namespace of Sojourn with the signing key under `key`.'),
-      },
-      { description: 'Settings of the type webhook.' },
-    ),
-  ),
+  'webhook?': object('Settings of the type webhook.', {
+    url: string('URL that notices are posted to.', { minLength: 1 }),
+    'format?': oneOf('Format of the request body. Default: cloudevents.', ['json', 'cloudevents']),
+    'secretRef?': secret('Secret in the namespace of Sojourn with the signing key under `key`.'),
+  }),
 })
 
 const status = object(health)

@@ -1,29 +1,25 @@
 import { defineKind, type ObjectOf } from './define-kind.ts'
 import { sojournGroup } from './group.ts'
-import { integer, mapOf, object, optional, string, time, type Static } from './schema.ts'
+import { integer, mapOf, object, string, time, type Static } from './schema.ts'
 
 const entry = object({
-  lastSeen: optional(time({ description: 'When the resource was last seen in use.' })),
-  by: optional(string({ description: 'What used the resource.' })),
-  firstSeen: optional(time({ description: 'When the resource was first seen, if it has no creation time.' })),
+  'lastSeen?': time('When the resource was last seen in use.'),
+  'by?': string('What used the resource.'),
+  'firstSeen?': time('When the resource was first seen, if it has no creation time.'),
 })
 
-const spec = object(
-  {
-    policy: string({ minLength: 1, description: 'Name of the CleanupPolicy.' }),
-    location: string({
-      description:
-        'Location of the resources: empty for the local cluster, namespace.name of a GitopsCluster, or aws:account:region.',
-    }),
-    shard: integer({ minimum: 0, description: 'Number of this shard, from 0.' }),
-    shards: integer({ minimum: 1, description: 'Number of shards.' }),
-    trackingSince: time({ description: 'Start of the observation without a long gap.' }),
-    observedAt: time({ description: 'When all uses were last observed.' }),
-    // Atomic, because managed fields per entry would take more space than the entries.
-    entries: mapOf(entry, { 'x-kubernetes-map-type': 'atomic', description: 'Observed use, by resource.' }),
-  },
-  { description: 'Observed use of the resources of one shard.' },
-)
+const spec = object('Observed use of the resources of one shard.', {
+  policy: string('Name of the CleanupPolicy.', { minLength: 1 }),
+  location: string(
+    'Location of the resources: empty for the local cluster, namespace.name of a GitopsCluster, or aws:account:region.',
+  ),
+  shard: integer('Number of this shard, from 0.', { minimum: 0 }),
+  shards: integer('Number of shards.', { minimum: 1 }),
+  trackingSince: time('Start of the observation without a long gap.'),
+  observedAt: time('When all uses were last observed.'),
+  // Atomic, because managed fields per entry would take more space than the entries.
+  entries: mapOf('Observed use, by resource.', entry, { 'x-kubernetes-map-type': 'atomic' }),
+})
 
 /** One shard, of at most a thousand resources, of what a policy has observed in use. */
 export const usageLedger = defineKind({
