@@ -30,7 +30,10 @@ async function buildPackage(): Promise<void> {
   chmodSync(join(dist, 'cli.js'), 0o755)
   cpSync(join(root, 'src/apiserver/schema/types/types.generated.json'), join(dist, 'types.generated.json'))
   copyUi()
-  cpSync(join(root, 'deploy/crds'), join(packageFolder, 'crds'), { recursive: true })
+  cpSync(join(root, 'deploy/crds'), join(packageFolder, 'crds'), {
+    recursive: true,
+    filter: (name) => !name.endsWith('kustomization.yaml'),
+  })
   for (const file of ['LICENSE', 'README.md']) cpSync(join(root, file), join(packageFolder, file))
   const licences = licencesOf(chunks.flatMap((chunk) => chunk.moduleIds))
   writeFileSync(join(packageFolder, 'THIRD-PARTY-LICENSES.txt'), licences)

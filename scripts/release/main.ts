@@ -3,8 +3,9 @@ import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { chmodSync, cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { parse } from 'yaml'
+import { parse, stringify } from 'yaml'
 import { ensureTool, whyUnavailable } from '../reference-cluster/tools.ts'
+import { repository } from '../build/repository.ts'
 import { krewManifest } from './krew.ts'
 import { notesOf } from './notes.ts'
 
@@ -90,12 +91,30 @@ async function chart(): Promise<void> {
   if (missing) return console.warn(`*** SKIPPED: the chart was not packaged: ${missing}`)
   const helm = await ensureTool('helm')
   step('chart', () => {
-    run(helm, 'lint', '--strict', 'deploy/chart')
     // Helm would give it the very name of the npm package.
     const place = join(root, 'build/chart')
-    run(helm, 'package', 'deploy/chart', '--destination', place)
+    const copy = join(place, 'sojourn')
+    rmSync(place, { recursive: true, force: true })
+    cpSync(join(root, 'deploy/chart'), copy, { recursive: true })
+    writeFileSync(join(copy, 'Chart.yaml'), releasedChart(readFileSync(join(copy, 'Chart.yaml'), 'utf8')))
+    run(helm, 'lint', '--strict', copy)
+    run(helm, 'package', copy, '--destination', place)
     cpSync(join(place, `sojourn-${version}.tgz`), join(folder, `sojourn-chart-${version}.tgz`))
   })
+}
+
+/** Chart.yaml with what only a release knows: its repository, and what changed. */
+function releasedChart(text: string): string {
+  const metadata = parse(text) as Record<string, unknown> & { annotations: Record<string, string> }
+  const changes = notesOf(changelog(), version).match(/^- .*/gm) ?? []
+  const kinds = changes.map((line) => ({ kind: 'changed', description: line.slice(2) }))
+  const links = [{ name: 'Documentation', url: `${repository}/tree/v${version}/docs` }]
+  const annotations = {
+    ...metadata.annotations,
+    'artifacthub.io/changes': JSON.stringify(kinds),
+    'artifacthub.io/links': JSON.stringify(links),
+  }
+  return stringify({ ...metadata, home: repository, sources: [repository], annotations }, { lineWidth: 0 })
 }
 
 function writeChecksums(): void {

@@ -81,6 +81,10 @@ Off
 {{- .root.Files.Get .file | replace "'@restorers@'" (join ", " $names) -}}
 {{- end -}}
 
+{{- define "sojourn.image" -}}
+{{- with .Values.image }}{{ .repository }}{{ if .digest }}@{{ .digest }}{{ else }}:{{ .tag | default $.Chart.AppVersion }}{{ end }}{{ end -}}
+{{- end -}}
+
 {{- define "sojourn.selector" -}}
 app.kubernetes.io/name: sojourn
 app.kubernetes.io/instance: {{ .root.Release.Name }}

@@ -1,7 +1,8 @@
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { parse } from 'yaml'
+import { valueRows } from '../../../scripts/chart.ts'
 import { installManifests } from '../../../src/app/install/install.ts'
 import { clusterRoles } from '../../../src/app/install/rbac.ts'
 import type { KubeObject } from '../../../src/kube/object.ts'
@@ -174,6 +175,37 @@ await describeWith(['helm'], 'the chart', () => {
         .filter((name) => name !== 'global')
         .toSorted(),
     )
+  })
+
+  it.each(readdirSync(join(chart, 'ci')))(
+    'passes lint, schema and rendering with the values of ci/%s',
+    async (file) => {
+      const values = `-f ${join(chart, 'ci', file)}`
+      expect(await session.run(`lint ${chart} ${here} --strict ${values}`)).toContain('0 chart(s) failed')
+      const objects = await render(values)
+      const keys = objects.map(({ kind, metadata }) => `${kind} ${metadata.namespace ?? ''}/${metadata.name}`)
+      expect(keys.length).toBeGreaterThan(20)
+      expect(keys.filter((key, index) => keys.indexOf(key) !== index)).toEqual([])
+    },
+  )
+
+  it('explains every value in its README', () => {
+    const read = (file: string) => readFileSync(join(chart, file), 'utf8')
+    const rows = valueRows(read('values.yaml'))
+    const told = new Set(rows.map(({ path }) => path.split('.')[0] ?? ''))
+    expect([...told].toSorted()).toEqual(Object.keys(parse(read('values.yaml')) as Values).toSorted())
+    for (const { path } of rows) expect(read('README.md')).toContain(`| \`${path}\` |`)
+  })
+
+  it('monitors pods rather than Services if wanted, with the same account', async () => {
+    const objects = await render('--set podMonitor.enabled=true')
+    const monitor = objects.find(({ kind }) => kind === 'PodMonitor')
+    const credentials = { name: 'sojourn-metrics-reader', key: 'token' }
+    expect(monitor).toMatchObject({
+      spec: { podMetricsEndpoints: [{ port: 'https', path: '/metrics', authorization: { credentials } }] },
+    })
+    expect(names(objects, 'ServiceMonitor')).toEqual([])
+    expect(names(objects, 'Secret')).toContain('sojourn-metrics-reader')
   })
 
   it('renders valid manifests with each switch turned', async () => {
