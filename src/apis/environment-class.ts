@@ -12,6 +12,7 @@ import {
   objectReference,
   objects,
   oneOf,
+  secretName,
   string,
   type Static,
 } from './schema.ts'
@@ -64,7 +65,7 @@ const pullRequest = object('What the pull request of an environment decides.', {
     host: string('Host name of the forge, such as git.example.org.', { minLength: 1 }),
     type: oneOf('The kind of forge.', forgeTypes),
     secretRef: object('Secret in the namespace of Sojourn with `token`, optionally `username` and `caFile`.', {
-      name: string('Name of the Secret.', { minLength: 1 }),
+      name: secretName,
     }),
     repositories: list('Repositories that the token is used for, such as `acme/*`.', string({ minLength: 1 }), {
       minItems: 1,

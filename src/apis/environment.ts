@@ -1,6 +1,18 @@
 import { defineKind, type ObjectOf } from './define-kind.ts'
 import { sojournGroup } from './group.ts'
-import { conditions, integer, list, number, object, objects, oneOf, string, time, type Static } from './schema.ts'
+import {
+  conditions,
+  integer,
+  list,
+  number,
+  object,
+  objects,
+  oneOf,
+  secretName,
+  string,
+  time,
+  type Static,
+} from './schema.ts'
 
 const spec = object(
   {
@@ -17,7 +29,7 @@ const spec = object(
       {
         url: string('Web address of the pull request.', { maxLength: 2048, pattern: '^https?://[^\\s/@]+/\\S+$' }),
         'secretRef?': object('Secret in this namespace with `token`, instead of the one of the class.', {
-          name: string('Name of the Secret.', { minLength: 1 }),
+          name: secretName,
         }),
       },
     ),

@@ -1,8 +1,7 @@
 import { defineKind } from './define-kind.ts'
-import { conditions, integer, object, string } from './schema.ts'
+import { conditions, integer, object, secretName, string } from './schema.ts'
 
-const secretName = (description: string) =>
-  object(description, { name: string('Name of the object.', { minLength: 1, maxLength: 253 }) })
+const secretName = (description: string) => object(description, { name: secretName })
 
 /** Another cluster that pipelines and policies may refer to, and the Secret with its credentials. */
 export const gitopsCluster = defineKind({

@@ -1,10 +1,10 @@
 import { defineKind, type ObjectOf } from './define-kind.ts'
 import { sojournGroup } from './group.ts'
-import { boolean, health, integer, list, mapOf, object, oneOf, string, type Static } from './schema.ts'
+import { boolean, health, integer, list, mapOf, object, oneOf, secretName, string, type Static } from './schema.ts'
 
 const secret = (description: string) =>
   object(description, {
-    name: string('Name of the Secret.', { minLength: 1 }),
+    name: secretName,
     'key?': string('Key in the Secret, instead of the default.'),
   })
 

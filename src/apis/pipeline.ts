@@ -8,6 +8,7 @@ import {
   list,
   object,
   oneOf,
+  secretName,
   serviceAccountName,
   string,
   type Static,
@@ -28,8 +29,7 @@ export type ForgeType = (typeof forgeTypes)[number]
 
 const httpsURL = (description: string) =>
   string(description, { pattern: '^https://[^\\s/@]+(/[^\\s]*)?$', maxLength: 2048 })
-const secretRef = (description: string) =>
-  object(description, { name: string('Name of the Secret.', { minLength: 1, maxLength: 253 }) })
+const secretRef = (description: string) => object(description, { name: secretName })
 
 const appRef = object('The application object to promote: its kind and name, the same in every target.', {
   apiVersion: string('API group and version of the application.', { minLength: 1, maxLength: 317 }),

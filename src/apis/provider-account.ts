@@ -1,6 +1,6 @@
 import { defineKind, type ObjectOf } from './define-kind.ts'
 import { sojournGroup } from './group.ts'
-import { health, list, object, oneOf, string, type Static } from './schema.ts'
+import { health, list, object, oneOf, secretName, string, type Static } from './schema.ts'
 
 const spec = object({
   provider: oneOf('Cloud provider of the account.', ['aws']),
@@ -17,7 +17,7 @@ const spec = object({
   ),
   'secretRef?': object(
     'Secret in the namespace of Sojourn with `accessKeyId` and `secretAccessKey`. Default: the credentials of the environment.',
-    { name: string('Name of the Secret.', { minLength: 1 }) },
+    { name: secretName },
   ),
 })
 

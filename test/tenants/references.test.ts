@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { bond as bondKind } from '../../src/apis/bond.ts'
+import { configMaps } from '../../src/kube/core-types.ts'
 import type { KubeObject } from '../../src/kube/object.ts'
 import { configMap, refTo } from './manifests.ts'
 import { until, worlds, type TenantWorld } from './tenant-world.ts'
@@ -134,6 +136,57 @@ describe.each(worlds)('what a tenant reads by reference: $name', ({ start }) => 
     expect(there.replaceAll('app', 'none').replaceAll(/"\d{4}-[^"]*Z"/g, '')).toBe(
       none.replaceAll('app', 'none').replaceAll(/"\d{4}-[^"]*Z"/g, ''),
     )
+  })
+
+  it('13: the name of a Secret leads into no other namespace', async () => {
+    const strategy = (name: string) => ({
+      'pull-request': { type: 'github', url: 'https://git.example.org/a/b', baseBranch: 'main', secretRef: { name } },
+    })
+    for (const name of ['b/far', '../b/far', 'b%2Ffar', '../../b/secrets/far']) {
+      const { spec, ...rest } = pipeline('c13', {})
+      const promotion = { strategy: strategy(name) }
+      await expect(world.create('tenant', { ...rest, spec: { ...(spec as object), promotion } })).rejects.toThrow(
+        'spec.promotion.strategy.pull-request.secretRef.name',
+      )
+    }
+  })
+
+  it('46: an annotation deletes nothing that its author may not delete', async () => {
+    await world.create('administrator', {
+      apiVersion: `${rbac}/v1`,
+      kind: 'Role',
+      metadata: { namespace: 'a', name: 'annotator' },
+      rules: [{ apiGroups: [''], resources: ['configmaps'], verbs: ['get', 'patch'] }],
+    })
+    await world.create('administrator', {
+      apiVersion: `${rbac}/v1`,
+      kind: 'RoleBinding',
+      metadata: { namespace: 'a', name: 'annotator' },
+      roleRef: { apiGroup: rbac, kind: 'Role', name: 'annotator' },
+      subjects: [{ apiGroup: rbac, kind: 'User', name: 'annotator' }],
+    })
+    const attributes = { verb: 'patch', group: '', resource: 'configmaps', namespace: 'a' }
+    await world.may('annotator', attributes, true)
+    for (const name of ['c46', 'c46-base', 'c46-own']) await world.create('tenant', configMap('a', name))
+    const annotations = { 'config.kubernetes.io/depends-on': '/namespaces/a/ConfigMap/c46-base' }
+    const annotate = (user: string, name: string) =>
+      world
+        .asUser(user)
+        .patch(configMaps, { namespace: 'a', name }, { type: 'merge', body: { metadata: { annotations } } })
+    // The embedded server refuses it; kube-apiserver stores it, and the collector asks again before it deletes.
+    await annotate('annotator', 'c46').catch((error: unknown) =>
+      expect(String(error)).toContain('cannot delete ConfigMap'),
+    )
+    await annotate('tenant', 'c46-own')
+    await until(
+      async () =>
+        (await world.as('tenant').list(bondKind.type, { namespace: 'a' })).items.some(({ metadata }) =>
+          metadata.name.includes('c46-own'),
+        ) || undefined,
+    )
+    await world.as('tenant').request({ method: 'DELETE', path: '/api/v1/namespaces/a/configmaps/c46-base' })
+    await world.gone(refTo('a', 'c46-own'))
+    expect(await world.get(refTo('a', 'c46'))).toBeDefined()
   })
 
   it('17: an administrator binds to another namespace', async () => {
