@@ -43,4 +43,8 @@ export const admissionGuards: readonly Guard[] = [
   ...inFile('src/tenancy/creator-record.ts', [
     ['31', 'if (!old || !deepEqual(old.spec, object.spec)) return', 'if (!old) return'],
   ]),
+  ...inFile('src/admission/policies/mark-policies.ts', [
+    ['46', "...boundPolicy('sojourn-depends-on', dependsOn),", ''],
+  ]),
+  ...inFile('src/apis/schema.ts', [['13', "pattern: '^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$', ", '']]),
 ]

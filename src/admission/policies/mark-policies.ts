@@ -1,6 +1,7 @@
 import { bond, inUseAnnotation, inUseLabel, inUsePolicy } from '../../apis/bond.ts'
 import { expirationMark, expirationMarks, keepMark } from '../../departures/door/protection.ts'
 import type { KubeObject } from '../../kube/object.ts'
+import { dependsOnAnnotation } from '../../systems/collector/bonds/depends-on.ts'
 import { accountsOf, boundPolicy, celList } from './policy.ts'
 
 /** Admission policies that protect marked objects, whether Sojourn runs or not. Needs Kubernetes 1.30. */
@@ -10,7 +11,11 @@ export function keepPolicies(): readonly KubeObject[] {
 
 /** Admission policies that enforce Bonds, whether Sojourn runs or not. Needs Kubernetes 1.30. */
 export function bondPolicies(): readonly KubeObject[] {
-  return [...boundPolicy(inUsePolicy, inUse), ...boundPolicy('sojourn-bond-authority', authority)]
+  return [
+    ...boundPolicy(inUsePolicy, inUse),
+    ...boundPolicy('sojourn-bond-authority', authority),
+    ...boundPolicy('sojourn-depends-on', dependsOn),
+  ]
 }
 
 /**
@@ -106,6 +111,27 @@ const authority = {
       reason: 'Forbidden',
       messageExpression:
         "'the Bond would delay the deletion of its dependency on your behalf, but you may not update ' + variables.dependencyResource + '/finalizers'",
+    },
+  ],
+}
+
+/** The annotation becomes a Bond that deletes the annotated object: its author must have that right, as for a Bond. */
+const dependsOn = {
+  matchConstraints: {
+    resourceRules: [{ apiGroups: ['*'], apiVersions: ['*'], operations: ['UPDATE'], resources: ['*/*'] }],
+  },
+  matchConditions: [
+    {
+      name: 'annotation-changed',
+      expression: `has(object.metadata.annotations) && '${dependsOnAnnotation}' in object.metadata.annotations && (!has(oldObject.metadata.annotations) || !('${dependsOnAnnotation}' in oldObject.metadata.annotations) || oldObject.metadata.annotations['${dependsOnAnnotation}'] != object.metadata.annotations['${dependsOnAnnotation}'])`,
+    },
+  ],
+  validations: [
+    {
+      expression:
+        "authorizer.group(request.resource.group).resource(request.resource.resource).namespace(request.namespace).name(request.name).check('delete').allowed()",
+      reason: 'Forbidden',
+      messageExpression: `'the annotation ${dependsOnAnnotation} lets Sojourn delete this object, and you cannot delete ' + request.resource.resource`,
     },
   ],
 }
