@@ -1,7 +1,7 @@
 import { defineKind } from './define-kind.ts'
 import { conditions, integer, object, secretName, string } from './schema.ts'
 
-const secretName = (description: string) => object(description, { name: secretName })
+const nameOf = (description: string) => object(description, { name: secretName })
 
 /** Another cluster that pipelines and policies may refer to, and the Secret with its credentials. */
 export const gitopsCluster = defineKind({
@@ -12,10 +12,8 @@ export const gitopsCluster = defineKind({
   scope: 'Namespaced',
   description: 'Registers a remote cluster and the Secret with its kubeconfig.',
   spec: object({
-    'secretRef?': secretName(
-      'Secret in this namespace with the kubeconfig under `kubeconfig`, `value` or `value.yaml`.',
-    ),
-    'capiClusterRef?': secretName(
+    'secretRef?': nameOf('Secret in this namespace with the kubeconfig under `kubeconfig`, `value` or `value.yaml`.'),
+    'capiClusterRef?': nameOf(
       'Cluster API cluster whose Secret `<name>-kubeconfig` is used; takes precedence over secretRef.',
     ),
   }),

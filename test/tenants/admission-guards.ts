@@ -46,5 +46,5 @@ export const admissionGuards: readonly Guard[] = [
   ...inFile('src/admission/policies/mark-policies.ts', [
     ['46', "...boundPolicy('sojourn-depends-on', dependsOn),", ''],
   ]),
-  ...inFile('src/apis/schema.ts', [['13', "pattern: '^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$', ", '']]),
+  ...inFile('src/apis/schema.ts', [['13', "pattern: '^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$',", '']]),
 ]
