@@ -1,5 +1,5 @@
 import { defineKind } from './define-kind.ts'
-import { conditions, integer, object, secretName, string } from './schema.ts'
+import { conditions, integer, object, secretName } from './schema.ts'
 
 const nameOf = (description: string) => object(description, { name: secretName })
 

@@ -8,7 +8,7 @@ export default defineConfig({
     include: ['test/daytwo/**/*.test.ts'],
     globalSetup: 'test/kubernetes/build-tools.ts',
     fileParallelism: false,
-    testTimeout: 120_000,
+    testTimeout: 300_000,
     hookTimeout: 120_000,
   },
 })
