@@ -17,6 +17,7 @@ import { sleep, wake } from './act/power.ts'
 import { promote, resume, retry, rollback, suspend } from './act/pipeline-requests.ts'
 import { restore } from './act/restore.ts'
 import { run } from './operate/run.ts'
+import { scan } from './show/scan.ts'
 import { status } from './show/status.ts'
 import { up } from './operate/up.ts'
 import { version } from './show/version.ts'
@@ -31,6 +32,7 @@ export const commands: readonly Command[] = [
   status,
   env,
   explain,
+  scan,
   forecast,
   cascade,
   departures,

@@ -5,18 +5,13 @@ import { referrerTypes } from '../systems/janitor/kubernetes/references/referrer
 import type { Explained } from './explain.ts'
 import { Reader } from './reader.ts'
 
-const fieldOf: Readonly<Record<string, keyof ReturnType<typeof referencesOf>>> = {
-  ConfigMap: 'configMaps',
-  Secret: 'secrets',
-  PersistentVolumeClaim: 'claims',
-}
+const kinds = new Set(['ConfigMap', 'Secret', 'PersistentVolumeClaim'])
 const maxNamed = 5
 
 /** Which Pods and pod templates of its namespace use a ConfigMap, Secret or claim, as far as the caller may read them. */
 export async function explainUse(client: Reader['client'], { type, object }: Explained): Promise<readonly string[]> {
-  const field = type.group === '' ? fieldOf[type.kind] : undefined
   const { namespace, name } = object.metadata
-  if (!field) return []
+  if (type.group !== '' || !kinds.has(type.kind)) return []
   const reader = new Reader(client)
   const found = new Map<string, readonly StoredObject[]>()
   for (const kind of podSourceKinds) {
@@ -28,10 +23,11 @@ export async function explainUse(client: Reader['client'], { type, object }: Exp
     )
   }
   const unknown = () => ({ state: 'unknown', because: '' }) as const
-  const view = { list: (kind: string) => found.get(kind) ?? [], customUse: unknown, customUseIn: unknown }
-  const users = [...podSources(view)]
-    .filter(({ spec }) => referencesOf(spec)[field].includes(name))
-    .map(({ owner }) => kindAndName(owner))
+  const view = { list: (kind: string) => found.get(kind) ?? [], customUse: unknown, customUseIn: unknown, customUseOf: unknown }
+  const users = [...podSources(view)].flatMap(({ owner, spec }) => {
+    const found = referencesOf(spec).find((reference) => reference.kind === type.kind && reference.name === name)
+    return found ? [`${kindAndName(owner)} (${found.where})`] : []
+  })
   if (users.length === 0) return []
   const more = users.length > maxNamed ? ` and ${users.length - maxNamed} more` : ''
   return [`it is in use by ${users.slice(0, maxNamed).join(', ')}${more}`]

@@ -44,19 +44,38 @@ export async function customReferences(
   }
 }
 
-/** Finds custom resources in a namespace: they may stand for anything, such as a cloud database. */
+/** The use of namespaces and definitions by custom resources, which may stand for anything, such as a cloud database. */
+export interface CustomResidents {
+  readonly ofNamespace: (namespace: string) => Use
+  /** By `group/Kind`. */
+  readonly ofDefinition: (definition: string) => Use
+}
+
+/** Lists the custom resources of a cluster. */
 export async function customResidents(
   mode: Mode,
   { types, list }: CustomTypes & { readonly list: (type: ResourceType) => Promise<readonly StoredObject[]> },
-): Promise<(namespace: string) => Use> {
-  const { own, others } = divided(types.filter(({ namespaced }) => namespaced))
+): Promise<CustomResidents> {
+  const { own, others } = divided(types)
   const working = own.filter(({ kind }) => residents.has(kind))
-  const found = (await Promise.all((mode === 'Scan' ? [...working, ...others] : working).map(list))).flat()
-  const byNamespace = new Map(found.map((object) => [object.metadata.namespace ?? '', kindAndName(object)]))
+  const byNamespace = new Map<string, string>()
+  const byDefinition = new Map<string, Use>()
+  for (const type of mode === 'Scan' ? [...working, ...others] : working) {
+    const found = await list(type)
+    for (const object of found) byNamespace.set(object.metadata.namespace ?? '', kindAndName(object))
+    byDefinition.set(
+      `${type.group}/${type.kind}`,
+      found.length > 0 ? used(`${found.length} of its objects`) : unused('no object of its kind exists'),
+    )
+  }
   const rest = restOf(mode, others, 'nothing runs in it')
-  return (namespace) => {
-    const by = byNamespace.get(namespace)
-    return by === undefined ? rest : used(by)
+  return {
+    ofNamespace(namespace) {
+      const by = byNamespace.get(namespace)
+      return by === undefined ? rest : used(by)
+    },
+    ofDefinition: (definition) =>
+      byDefinition.get(definition) ?? unknownUse('its objects were not counted (customReferences: Scan counts them)'),
   }
 }
 

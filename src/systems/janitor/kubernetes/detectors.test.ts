@@ -43,7 +43,7 @@ function use(
     return given[wanted] ?? []
   }
   const customUse = typeof custom === 'function' ? custom : () => custom
-  return detector.prepare({ list, customUse, customUseIn: customUse })(subject).state
+  return detector.prepare({ list, customUse, customUseIn: customUse, customUseOf: customUse })(subject).state
 }
 
 const pod = (spec: Record<string, unknown>) => object('Pod', 'user', { spec })
@@ -273,10 +273,10 @@ describe('custom references', () => {
   it('count as content of a namespace: a Crossplane claim there may be a database', async () => {
     const foreign = definedTypes([definition('example.org', 'Thing')])
     const list = async () => [object('Thing', 'x')]
-    expect((await customResidents('Unknown', { types: foreign, list }))('team').state).toBe('unknown')
-    expect((await customResidents('Scan', { types: foreign, list }))('team').state).toBe('used')
-    expect((await customResidents('Scan', { types: foreign, list }))('other').state).toBe('unused')
-    expect((await customResidents('Ignore', { types: foreign, list }))('team').state).toBe('unused')
+    expect((await customResidents('Unknown', { types: foreign, list })).ofNamespace('team').state).toBe('unknown')
+    expect((await customResidents('Scan', { types: foreign, list })).ofNamespace('team').state).toBe('used')
+    expect((await customResidents('Scan', { types: foreign, list })).ofNamespace('other').state).toBe('unused')
+    expect((await customResidents('Ignore', { types: foreign, list })).ofNamespace('team').state).toBe('unused')
     for (const [group, kind, state] of [
       ['pipelines.weave.works', 'Pipeline', 'used'],
       ['gitops.weave.works', 'GitopsCluster', 'used'],
@@ -284,7 +284,7 @@ describe('custom references', () => {
       ['sojourn.dev', 'Departure', 'unused'],
     ] as const) {
       const types = definedTypes([definition(group, kind)])
-      expect((await customResidents('Unknown', { types, list }))('team').state, kind).toBe(state)
+      expect((await customResidents('Unknown', { types, list })).ofNamespace('team').state, kind).toBe(state)
     }
   })
 
@@ -707,6 +707,7 @@ describe('what tools find by themselves', () => {
         list: () => [],
         customUse: () => unused(''),
         customUseIn: () => unused(''),
+        customUseOf: () => unused(''),
       })
       expect(answer?.(secret)).toMatchObject({ state: 'used', by: expect.stringContaining(tool) })
     }

@@ -1,9 +1,10 @@
 import type { Detector } from './references/detector.ts'
 import { bindingDetector, roleDetector, serviceAccountDetector } from './detectors/access.ts'
 import { configurationDetector } from './detectors/configuration.ts'
+import { definitionDetector, priorityClassDetector } from './detectors/definitions.ts'
 import { namespaceDetector } from './detectors/namespaces.ts'
 import { autoscalerDetector, ingressDetector, podSelectorDetector, serviceDetector } from './detectors/network.ts'
-import { attachmentDetector, claimDetector, volumeDetector } from './detectors/storage.ts'
+import { attachmentDetector, claimDetector, storageClassDetector, volumeDetector } from './detectors/storage.ts'
 import {
   cronJobDetector,
   daemonSetDetector,
@@ -19,6 +20,9 @@ const detectors: readonly Detector[] = [
   claimDetector,
   volumeDetector,
   attachmentDetector,
+  storageClassDetector,
+  priorityClassDetector,
+  definitionDetector,
   serviceDetector,
   ingressDetector,
   autoscalerDetector,
@@ -36,6 +40,9 @@ const detectors: readonly Detector[] = [
 ]
 
 const byKind = new Map(detectors.flatMap((detector) => detector.kinds.map((kind) => [kind, detector] as const)))
+
+/** `Kind.group` of every kind whose use can be determined. */
+export const detectedKinds: readonly string[] = [...byKind.keys()]
 
 /** The detector for `Kind.group`; undefined when none knows the kind. */
 export function detectorFor(kind: string): Detector | undefined {

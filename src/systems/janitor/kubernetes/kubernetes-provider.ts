@@ -3,7 +3,7 @@ import { kubeSubject, type Subject } from '../../../departures/subjects/subject.
 import { kindKey } from '../../../kube/key.ts'
 import { apiVersionOf, parseApiVersion, type ResourceType, type StoredObject, placeOf } from '../../../kube/object.ts'
 import { matches, requirementsOf } from '../../../kube/selector.ts'
-import { ignoring, StatusError } from '../../../kube/status-error.ts'
+import { ignoring } from '../../../kube/status-error.ts'
 import type { Client } from '../../../client/client.ts'
 import type { Clock } from '../../../runtime/time/clock.ts'
 import type { ClusterHandle } from '../../../runtime/clusters/clusters.ts'
@@ -11,14 +11,11 @@ import { parseHttpDate } from '../work/http-date.ts'
 import type { ExclusionCache, Divided } from '../verdict/exclusion-cache.ts'
 import type { CompiledPolicy } from '../policy/policy.ts'
 import type { Observation, ObserveRequest, Provider, ResourceRef } from '../verdict/provider.ts'
-import { InventoryError, type Use } from '../model/resource.ts'
+import { InventoryError } from '../model/resource.ts'
 import { ClusterSources } from './cluster-sources.ts'
-import { aggregatedVersions, customReferences, customResidents, definedTypes } from './custom-references.ts'
-import { unknownUse, type Detector, type ClusterView } from './references/detector.ts'
-import { detectorFor } from './detectors.ts'
+import { detectionFor, discovered } from './detection.ts'
 import { KubeResource } from './kube-resource.ts'
 import { ownerSources } from './owner-sources.ts'
-import { referrerTypes, type ReferrerKind } from './references/referrer-types.ts'
 
 export interface KubernetesProviderPorts {
   /** Opens a use of a cluster by name; '' is the home cluster. */
@@ -121,7 +118,12 @@ async function observeKind(type: ResourceType, request: KindRequest): Promise<Di
   const { sources, target, signal, exclusions, now } = request
   const { include, exclude = [] } = target.namespaces ?? {}
   const objects = await sources.list(type, include, signal)
-  const detect = await detectionFor(type, request)
+  const detect = await detectionFor(type, {
+    client: request.client,
+    mode: target.customReferences,
+    list: (listed) => sources.list(listed, undefined, signal),
+    mentions: (listed) => sources.mentions(listed, signal),
+  })
   const requirements = requirementsOf(target.labelSelector ?? {})
   const options = { cluster: sources.handle.name, includeOwned: target.includeOwned ?? false, detect }
   const apiVersion = apiVersionOf(type)
@@ -137,68 +139,6 @@ async function observeKind(type: ResourceType, request: KindRequest): Promise<Di
 /** Items of a list may come without kind and apiVersion. */
 function withKind(object: StoredObject, apiVersion: string, kind: string): StoredObject {
   return object.kind && object.apiVersion ? object : { ...object, apiVersion, kind }
-}
-
-/** Finds out whether objects of a type are in use. What the detector cannot read makes their use unknown. */
-async function detectionFor(type: ResourceType, request: KindRequest): Promise<(object: StoredObject) => Use> {
-  const detector = detectorFor(kindKey(type))
-  if (!detector) return () => unknownUse(`no detector knows how a ${type.kind} is used`)
-  try {
-    const detect = detector.prepare(await viewFor(detector, request))
-    return (object) => {
-      try {
-        return detect(object)
-      } catch (error) {
-        return unknownUse(`its use cannot be determined: ${(error as Error).message}`)
-      }
-    }
-  } catch (error) {
-    const because = (error as Error).message
-    return () => unknownUse(because)
-  }
-}
-
-async function viewFor(
-  { needs, looksInside = false }: Detector,
-  { client, sources, target, signal }: KindRequest,
-): Promise<ClusterView> {
-  const lists = new Map<ReferrerKind, readonly StoredObject[]>()
-  const read = async (kind: ReferrerKind) => {
-    const type = referrerTypes[kind]
-    const served = await client.discovery.typeOf({ apiVersion: apiVersionOf(type), kind: type.kind })
-    lists.set(kind, served ? await sources.list(type, undefined, signal) : [])
-  }
-  await Promise.all([...new Set<ReferrerKind>([...needs, 'customresourcedefinitions', 'apiservices'])].map(read))
-  const mode = target.customReferences ?? 'Unknown'
-  const types = [
-    ...definedTypes(lists.get('customresourcedefinitions') ?? []),
-    ...(await aggregatedTypes(client, lists.get('apiservices') ?? [])),
-  ]
-  const customUse = await customReferences(mode, { types, mentions: (type) => sources.mentions(type, signal) })
-  const customUseIn = looksInside
-    ? await customResidents(mode, { types, list: (type) => sources.list(type, undefined, signal) })
-    : () => unknownUse('the detector does not look inside namespaces')
-  return {
-    list: (kind) => {
-      const objects = lists.get(kind)
-      if (!objects) throw new Error(`the detector did not declare that it needs ${kind}`)
-      return objects
-    },
-    customUse,
-    customUseIn,
-  }
-}
-
-/** Kinds of aggregated API servers, which may refer to objects as custom resources do. */
-async function aggregatedTypes(client: Client, services: readonly StoredObject[]): Promise<readonly ResourceType[]> {
-  const versions = aggregatedVersions(services)
-  if (versions.size === 0) return []
-  const { types, unread } = await discovered(() => client.discovery.survey())
-  const silent = unread.filter((version) => versions.has(version))
-  if (silent.length > 0) throw new InventoryError(`discovery failed for ${silent.join()}`)
-  return types.filter(
-    (type) => versions.has(apiVersionOf(type)) && ['list', 'watch'].every((verb) => type.verbs.includes(verb)),
-  )
 }
 
 function clustersOf({ clusters = [] }: KubernetesTarget): readonly string[] {
@@ -240,14 +180,4 @@ async function typeOf(
   throw new InventoryError(
     `the cluster serves no kind ${kindKey({ group, kind: wanted.kind })} in ${wanted.apiVersion}`,
   )
-}
-
-/** Turns a failed discovery into an InventoryError. */
-async function discovered<T>(find: () => Promise<T>): Promise<T> {
-  try {
-    return await find()
-  } catch (error) {
-    if (error instanceof StatusError) throw new InventoryError(`discovery failed: ${error.message}`, { cause: error })
-    throw error
-  }
 }

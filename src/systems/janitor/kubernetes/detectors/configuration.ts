@@ -3,7 +3,7 @@ import { matches, requirementsOf, type LabelSelector } from '../../../../kube/se
 import { kindAndName, namespacedName, used, type Detector, type ClusterView } from '../references/detector.ts'
 import { knownConsumerOf } from '../references/known-consumers.ts'
 import { addNames, annotationTexts, mentionedIn, mentionsIn } from '../references/mentions.ts'
-import { podSourceKinds, podSources, referencesOf, wordsOf, type PodSource } from '../references/pod-specs.ts'
+import { hasController, podSourceKinds, podSources, referencesOf, wordsOf, type PodSource } from '../references/pod-specs.ts'
 import type { ReferrerKind } from '../references/referrer-types.ts'
 
 /** Kinds that name ConfigMaps and Secrets in fields of many sorts: any text in them that is a name counts. */
@@ -72,9 +72,9 @@ function readReferences(cluster: ClusterView): ReadonlyMap<string, string> {
   }
   for (const source of podSources(cluster)) {
     const { owner, namespace, spec } = source
-    const { configMaps, secrets } = referencesOf(spec)
-    for (const name of configMaps) add('ConfigMap', namespace, name, kindAndName(owner))
-    for (const name of secrets) add('Secret', namespace, name, kindAndName(owner))
+    for (const { kind, name, where } of referencesOf(spec))
+      if (!hasController(owner) || !references.has(`${kind}:${namespacedName(namespace, name)}`))
+        add(kind, namespace, name, `${kindAndName(owner)} (${where})`)
     if (!hasTemplate(source))
       for (const place of placesIn(wordsOf(source), namespace)) references.set(place, kindAndName(owner))
   }

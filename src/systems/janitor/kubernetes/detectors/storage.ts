@@ -1,5 +1,5 @@
-import { kindAndName, namespacedName, unused, used, type Detector } from '../references/detector.ts'
-import { ephemeralClaims, podSourceKinds, podSources, referencesOf } from '../references/pod-specs.ts'
+import { kindAndName, namespacedName, unlessCustomUse, unused, used, type Detector } from '../references/detector.ts'
+import { ephemeralClaims, hasController, podSourceKinds, podSources, referencesOf } from '../references/pod-specs.ts'
 
 /** Claims: in use when a pod or template mounts them, a StatefulSet would again, or another claim is a copy of them. */
 export const claimDetector: Detector = {
@@ -8,7 +8,11 @@ export const claimDetector: Detector = {
   prepare(cluster) {
     const claims = new Map<string, string>()
     for (const { owner, namespace, spec } of podSources(cluster))
-      for (const name of referencesOf(spec).claims) claims.set(namespacedName(namespace, name), kindAndName(owner))
+      for (const { kind, name, where } of referencesOf(spec)) {
+        const place = namespacedName(namespace, name)
+        if (kind === 'PersistentVolumeClaim' && !(hasController(owner) && claims.has(place)))
+          claims.set(place, `${kindAndName(owner)} (${where})`)
+      }
     for (const pod of cluster.list('pods'))
       for (const name of ephemeralClaims(pod))
         claims.set(namespacedName(pod.metadata.namespace, name), kindAndName(pod))
@@ -73,6 +77,35 @@ export const volumeDetector: Detector = {
       return phase === 'Bound' || phase === 'Pending'
         ? used(`its phase ${phase}`)
         : unused(`it is ${phase.toLowerCase()}`)
+    }
+  },
+}
+
+/** Classes of storage: in use while a volume, claim or claim template names them, or claims get them by default. */
+export const storageClassDetector: Detector = {
+  kinds: ['StorageClass.storage.k8s.io'],
+  needs: [...podSourceKinds, 'persistentvolumes', 'persistentvolumeclaims'],
+  prepare(cluster) {
+    const classes = new Map<string, string>()
+    const add = (claim: unknown, by: string) => {
+      const { storageClassName } = (claim ?? {}) as { storageClassName?: string }
+      if (storageClassName) classes.set(storageClassName, by)
+    }
+    for (const { owner, spec } of podSources(cluster)) {
+      const { volumeClaimTemplates = [] } = (owner.spec ?? {}) as { volumeClaimTemplates?: { spec?: unknown }[] }
+      for (const template of volumeClaimTemplates) add(template.spec, kindAndName(owner))
+      for (const { ephemeral } of spec.volumes ?? [])
+        add((ephemeral as { volumeClaimTemplate?: { spec?: unknown } } | undefined)?.volumeClaimTemplate?.spec, kindAndName(owner))
+    }
+    for (const object of [...cluster.list('persistentvolumes'), ...cluster.list('persistentvolumeclaims')]) {
+      add(object.spec, kindAndName(object))
+      add({ storageClassName: object.metadata.annotations?.['volume.beta.kubernetes.io/storage-class'] }, kindAndName(object))
+    }
+    return ({ metadata: { name, annotations = {} } }) => {
+      if (Object.keys(annotations).some((key) => key.endsWith('/is-default-class') && annotations[key] === 'true'))
+        return used('claims that name no class')
+      const by = classes.get(name)
+      return by ? used(by) : unlessCustomUse(cluster.customUse(name), 'no volume, claim or template names it')
     }
   },
 }

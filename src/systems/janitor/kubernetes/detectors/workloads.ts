@@ -1,4 +1,5 @@
 import type { StoredObject } from '../../../../kube/object.ts'
+import { nextCronTime, scheduleFault } from '../../../../kube/calendar/cron.ts'
 import { parseTime } from '../../../../kube/time.ts'
 import type { Use } from '../../model/resource.ts'
 import {
@@ -141,11 +142,13 @@ export const cronJobDetector: Detector = {
   needs: [],
   prepare:
     () =>
-    ({ spec, status }) => {
+    ({ metadata, spec, status }) => {
       const { active = [] } = (status ?? {}) as { active?: readonly unknown[] }
+      const { schedule = '', suspend } = spec as { schedule?: string; suspend?: boolean }
       if (active.length > 0) return used(`${active.length} running jobs`)
-      return (spec as { suspend?: boolean }).suspend
-        ? unknownUse('it is suspended, perhaps for a while')
-        : used('its schedule')
+      const afterMs = parseTime(metadata.creationTimestamp) ?? 0
+      if (scheduleFault(schedule) === undefined && nextCronTime(schedule, { afterMs, zone: 'UTC' }) === undefined)
+        return unused(`its schedule ${schedule} never fires`)
+      return suspend ? unknownUse('it is suspended, perhaps for a while') : used('its schedule')
     },
 }

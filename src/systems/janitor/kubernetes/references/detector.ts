@@ -10,6 +10,8 @@ export interface ClusterView {
   customUse(name: string): Use
   /** The use of a namespace by the custom resources in it; only for detectors with `looksInside`. */
   customUseIn(namespace: string): Use
+  /** The use of a definition, `group/Kind`, by its objects; only for detectors with `looksInside`. */
+  customUseOf(definition: string): Use
 }
 
 /** Determines whether objects of a kind are in use. The cycles know no kind; only detectors do. */
@@ -17,7 +19,7 @@ export interface Detector {
   /** `ConfigMap`, `Deployment.apps`. */
   readonly kinds: readonly string[]
   readonly needs: readonly ReferrerKind[]
-  /** Whether it reads the custom resources of a namespace. Defaults to false. */
+  /** Whether it reads all custom resources, not only their texts. Defaults to false. */
   readonly looksInside?: boolean
   /** Reads the cluster once, then answers for each object. */
   prepare(cluster: ClusterView): (object: StoredObject) => Use
@@ -48,9 +50,9 @@ export function selectionUse(cluster: ClusterView, requirements: readonly Requir
   return first && uses.every(({ state }) => state !== 'unused') ? first : unused(because)
 }
 
-/** `Deployment web`, for evidence. */
+/** `Deployment/web`, for evidence. */
 export function kindAndName({ kind, metadata }: StoredObject): string {
-  return `${kind} ${metadata.name}`
+  return `${kind}/${metadata.name}`
 }
 
 /** `namespace/name`: names are unique only within a namespace. */

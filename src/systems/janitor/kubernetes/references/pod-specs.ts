@@ -7,6 +7,7 @@ import type { ReferrerKind } from './referrer-types.ts'
 export interface PodSpec {
   readonly serviceAccountName?: string
   readonly serviceAccount?: string
+  readonly priorityClassName?: string
   readonly imagePullSecrets?: readonly Named[]
   readonly containers?: readonly Container[]
   readonly initContainers?: readonly Container[]
@@ -19,6 +20,7 @@ interface Named {
 }
 
 interface Container {
+  readonly name?: string
   readonly command?: readonly string[]
   readonly args?: readonly string[]
   readonly env?: readonly {
@@ -29,6 +31,7 @@ interface Container {
 }
 
 interface Volume {
+  readonly name?: string
   readonly configMap?: Named
   readonly secret?: { readonly secretName?: string }
   readonly persistentVolumeClaim?: { readonly claimName?: string }
@@ -91,35 +94,45 @@ function templateOf(object: StoredObject): Template | undefined {
   }
 }
 
-/** The names of the ConfigMaps, Secrets and claims a pod spec mentions. */
-export function referencesOf(spec: PodSpec): {
-  readonly configMaps: readonly string[]
-  readonly secrets: readonly string[]
-  readonly claims: readonly string[]
-} {
-  const configMaps: (string | undefined)[] = []
-  const secrets: (string | undefined)[] = (spec.imagePullSecrets ?? []).map(({ name }) => name)
-  const claims: (string | undefined)[] = []
+/** A ConfigMap, Secret or claim that a pod spec names, and the field that names it. */
+export interface PodReference {
+  readonly kind: 'ConfigMap' | 'Secret' | 'PersistentVolumeClaim'
+  readonly name: string
+  /** `volume config`, `container app`. */
+  readonly where: string
+}
+
+/** The ConfigMaps, Secrets and claims that a pod spec names. */
+export function referencesOf(spec: PodSpec): readonly PodReference[] {
+  const found: PodReference[] = []
+  const add = (kind: PodReference['kind'], name: string | undefined, where: string) => {
+    if (name !== undefined) found.push({ kind, name, where })
+  }
+  for (const { name } of spec.imagePullSecrets ?? []) add('Secret', name, 'imagePullSecrets')
   for (const container of containersOf(spec)) {
-    for (const { valueFrom } of container.env ?? []) {
-      configMaps.push(valueFrom?.configMapKeyRef?.name)
-      secrets.push(valueFrom?.secretKeyRef?.name)
-    }
-    for (const { configMapRef, secretRef } of container.envFrom ?? []) {
-      configMaps.push(configMapRef?.name)
-      secrets.push(secretRef?.name)
-    }
+    const where = `container ${container.name ?? ''}`.trim()
+    const env = (container.env ?? []).map(({ valueFrom }) => valueFrom)
+    for (const from of env) add('ConfigMap', from?.configMapKeyRef?.name, where)
+    for (const from of env) add('Secret', from?.secretKeyRef?.name, where)
+    for (const { configMapRef } of container.envFrom ?? []) add('ConfigMap', configMapRef?.name, where)
+    for (const { secretRef } of container.envFrom ?? []) add('Secret', secretRef?.name, where)
   }
   for (const volume of spec.volumes ?? []) {
-    configMaps.push(volume.configMap?.name)
-    secrets.push(volume.secret?.secretName, ...secretRefsIn(volume))
-    claims.push(volume.persistentVolumeClaim?.claimName)
+    const where = `volume ${volume.name ?? ''}`.trim()
+    add('ConfigMap', volume.configMap?.name, where)
+    for (const name of [volume.secret?.secretName, ...secretRefsIn(volume)]) add('Secret', name, where)
+    add('PersistentVolumeClaim', volume.persistentVolumeClaim?.claimName, where)
     for (const source of volume.projected?.sources ?? []) {
-      configMaps.push(source.configMap?.name)
-      secrets.push(source.secret?.name)
+      add('ConfigMap', source.configMap?.name, where)
+      add('Secret', source.secret?.name, where)
     }
   }
-  return { configMaps: present(configMaps), secrets: present(secrets), claims: present(claims) }
+  return found
+}
+
+/** Whether a controller made the object: what it says, the controller's template says as well. */
+export function hasController({ metadata }: StoredObject): boolean {
+  return metadata.ownerReferences?.some(({ controller }) => controller) ?? false
 }
 
 function containersOf({ containers = [], initContainers = [], ephemeralContainers = [] }: PodSpec) {
@@ -141,7 +154,7 @@ export function wordsOf({ spec, annotations }: Pick<PodSource, 'spec' | 'annotat
 /** The claims made for the volumes that a pod brings along. */
 export function ephemeralClaims({ metadata, spec }: StoredObject): readonly string[] {
   const { volumes = [] } = (spec ?? {}) as PodSpec
-  return volumes.flatMap(({ name, ephemeral }) => (ephemeral ? [`${metadata.name}-${String(name)}`] : []))
+  return volumes.flatMap(({ name, ephemeral }) => (ephemeral ? [`${metadata.name}-${name}`] : []))
 }
 
 /** Volume drivers of all sorts keep credentials under `secretRef`, `nodePublishSecretRef`, `secretName`. */
@@ -155,8 +168,4 @@ function secretRefsIn(volume: Volume): readonly (string | undefined)[] {
     }
     return [secretRef?.name, nodePublishSecretRef?.name, secretName]
   })
-}
-
-function present(names: readonly (string | undefined)[]): readonly string[] {
-  return names.filter((name) => name !== undefined)
 }
