@@ -23,7 +23,12 @@ export async function explainUse(client: Reader['client'], { type, object }: Exp
     )
   }
   const unknown = () => ({ state: 'unknown', because: '' }) as const
-  const view = { list: (kind: string) => found.get(kind) ?? [], customUse: unknown, customUseIn: unknown, customUseOf: unknown }
+  const view = {
+    list: (kind: string) => found.get(kind) ?? [],
+    customUse: unknown,
+    customUseIn: unknown,
+    customUseOf: unknown,
+  }
   const users = [...podSources(view)].flatMap(({ owner, spec }) => {
     const found = referencesOf(spec).find((reference) => reference.kind === type.kind && reference.name === name)
     return found ? [`${kindAndName(owner)} (${found.where})`] : []

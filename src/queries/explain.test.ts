@@ -65,7 +65,7 @@ describe('explain', () => {
     await create({ type: deployments, apiVersion: 'apps/v1', kind: 'Deployment' }, 'web', {
       spec: { replicas: 0, selector: { matchLabels: { app: 'w' } }, template },
     })
-    expect(await said(configMaps, 'mounted')).toContain('in use by Deployment web')
+    expect(await said(configMaps, 'mounted')).toContain('in use by Deployment/web (volume v)')
   })
 
   it('does not call an object kept that a Bond deletes', async () => {

@@ -52,8 +52,11 @@ export async function scan(client: Client, options: ScanOptions): Promise<Scan> 
     }
   }
   const seen = new Set(types.map(kindKey))
-  const others = (await lists.everything()).filter((object) => !seen.has(keyOf(object).kind) && isWanted(object, options))
-  return { objects: [...objects, ...others.flatMap((object) => stuckObject(object, options.now))], unread }
+  const others = (await lists.everything()).filter(
+    (object) => !seen.has(keyOf(object).kind) && isWanted(object, options),
+  )
+  const stuck = others.flatMap((object) => stuckObject(object, options.now))
+  return { objects: [...objects.map(unlessContentIsUsed(objects)), ...stuck], unread }
 }
 
 /** The served types of all kinds that have a detector, in the order of the detectors. */
@@ -83,6 +86,24 @@ function judged(
     const { use } = resource
     return scanned(object, use.state, use.state === 'used' ? `in use by ${use.by}` : use.because)
   })
+}
+
+/** A namespace in which nothing runs is used while a ConfigMap or Secret in it is: deleting it would delete them. */
+function unlessContentIsUsed(objects: readonly ScannedObject[]): (object: ScannedObject) => ScannedObject {
+  const held = new Map<string, ScannedObject>()
+  for (const object of objects)
+    if (object.verdict === 'used' && /^(?:ConfigMap|Secret)$/.test(object.kind) && !isInEveryNamespace(object))
+      held.set(object.namespace ?? '', object)
+  return (object) => {
+    const content = object.kind === 'Namespace' && object.verdict === 'unused' ? held.get(object.name) : undefined
+    return content
+      ? { ...object, verdict: 'used', reason: `${content.kind}/${content.name} in it is ${content.reason}` }
+      : object
+  }
+}
+
+function isInEveryNamespace({ name }: ScannedObject): boolean {
+  return name === 'kube-root-ca.crt' || name === 'openshift-service-ca.crt'
 }
 
 /** Kinds whose objects outlive their use although their owner exists. */

@@ -51,7 +51,10 @@ export class UseLists implements UseSource {
     const options = this.#signal ? { signal: this.#signal } : {}
     for await (const { items } of this.client.listAll(type, options))
       // Managed fields are half of a small object, and no detector reads them.
-      for (const { metadata: { managedFields: _, ...metadata }, ...rest } of items)
+      for (const {
+        metadata: { managedFields: _, ...metadata },
+        ...rest
+      } of items)
         objects.push({ ...rest, apiVersion, kind: type.kind, metadata } as StoredObject)
     return objects
   }

@@ -9,7 +9,7 @@ const numbered = (letter: string, numbers: readonly number[]) => numbers.map((nu
 export const cases: readonly string[] = [
   ...numbered(
     'C',
-    Array.from({ length: 65 }, (_, index) => index + 1),
+    Array.from({ length: 66 }, (_, index) => index + 1),
   ),
   ...numbered('E', [1, 2, 3, 4, 6, 7, 8, 9, 11, 12, 13, 14, 15, 16, 17, 18, 19, 21, 23, 24, 25, 28, 29]),
 ]
@@ -310,6 +310,31 @@ export const guards: readonly Guard[] = [
     'problems.push({ field: `${field}.attributes[${index}].value`, problem: (error as Error).message })',
     '',
   ),
+  janitor(
+    'C66',
+    'kubernetes/detectors/definitions.ts',
+    "if (use.state !== 'unused' || role === undefined) return use",
+    'return use',
+  ),
+  janitor(
+    'C66',
+    'kubernetes/detectors/namespaces.ts',
+    '[...wakersIn(cluster), ...calledByServer(cluster)]',
+    'wakersIn(cluster)',
+  ),
+  janitor(
+    'C66',
+    'kubernetes/detectors/storage.ts',
+    "        return used('claims that name no class')",
+    "        return unused('claims that name no class')",
+  ),
+  janitor(
+    'C66',
+    '../../queries/scan.ts',
+    "if (kept) return scanned(object, 'used'",
+    "if (false) return scanned(object, 'used'",
+  ),
+  janitor('C66', '../../queries/scan.ts', '...objects.map(unlessContentIsUsed(objects))', '...objects'),
   janitor('E14', 'policy/exclusion.ts', '      if (excluded) return excluded\n', ''),
   janitor(
     'E15',

@@ -3,7 +3,14 @@ import { matches, requirementsOf, type LabelSelector } from '../../../../kube/se
 import { kindAndName, namespacedName, used, type Detector, type ClusterView } from '../references/detector.ts'
 import { knownConsumerOf } from '../references/known-consumers.ts'
 import { addNames, annotationTexts, mentionedIn, mentionsIn } from '../references/mentions.ts'
-import { hasController, podSourceKinds, podSources, referencesOf, wordsOf, type PodSource } from '../references/pod-specs.ts'
+import {
+  hasController,
+  podSourceKinds,
+  podSources,
+  referencesOf,
+  wordsOf,
+  type PodSource,
+} from '../references/pod-specs.ts'
 import type { ReferrerKind } from '../references/referrer-types.ts'
 
 /** Kinds that name ConfigMaps and Secrets in fields of many sorts: any text in them that is a name counts. */

@@ -1,5 +1,6 @@
 import type { StoredObject } from '../../../../kube/object.ts'
 import { kindAndName, used, type Detector, type ClusterView } from '../references/detector.ts'
+import { calledByServer, serverCallKinds } from './network.ts'
 import { wakersIn } from './workloads.ts'
 
 /** Namespaces: idle when nothing in them runs, could run, wakes up when called, keeps data, or is a custom resource. */
@@ -17,6 +18,7 @@ export const namespaceDetector: Detector = {
     'persistentvolumeclaims',
     'replicasets',
     'replicationcontrollers',
+    ...serverCallKinds,
   ],
   prepare(cluster) {
     const busy = new Map<string, string>()
@@ -43,5 +45,7 @@ function* activityIn(cluster: ClusterView): Generator<readonly [namespace: strin
   for (const object of cluster.list('cronjobs'))
     if (!(object.spec as { suspend?: boolean }).suspend) yield entry(object)
   for (const object of cluster.list('persistentvolumeclaims')) yield entry(object)
-  for (const [place, by] of wakersIn(cluster)) yield [place.slice(0, place.indexOf('/')), by]
+  // Deleting the namespace of an admission webhook may block every write to the cluster.
+  for (const [place, by] of [...wakersIn(cluster), ...calledByServer(cluster)])
+    yield [place.slice(0, place.indexOf('/')), by]
 }

@@ -12,28 +12,24 @@ import {
   type ClusterView,
 } from '../references/detector.ts'
 import { podSourceKinds, podSources } from '../references/pod-specs.ts'
-import { mentionedIn, mentionsIn } from '../references/mentions.ts'
+import type { ReferrerKind } from '../references/referrer-types.ts'
+
+/** Kinds by which the API server calls a Service. */
+export const serverCallKinds = [
+  'validatingwebhooks',
+  'mutatingwebhooks',
+  'apiservices',
+  'customresourcedefinitions',
+] as const satisfies readonly ReferrerKind[]
 
 /** Services: unused without endpoints, unless a workload that is asleep or an admission webhook stands behind them. */
 export const serviceDetector: Detector = {
   kinds: ['Service'],
-  needs: [
-    ...podSourceKinds,
-    'endpoints',
-    'endpointslices',
-    'validatingwebhooks',
-    'mutatingwebhooks',
-    'apiservices',
-    'customresourcedefinitions',
-    'ingresses',
-  ],
+  needs: [...podSourceKinds, 'endpoints', 'endpointslices', ...serverCallKinds, 'ingresses'],
   prepare(cluster) {
     const served = servedIn(cluster)
     const routed = routedIn(cluster)
-    const converters = convertersIn(cluster)
-    const mentions = (['validatingwebhooks', 'mutatingwebhooks', 'apiservices'] as const).map((kind) =>
-      mentionsIn(cluster.list(kind)),
-    )
+    const called = calledByServer(cluster)
     const pods = podsByNamespace(cluster)
     return (object) => {
       const { name, namespace = '', annotations = {} } = object.metadata
@@ -42,7 +38,7 @@ export const serviceDetector: Detector = {
       if (namespace === 'default' && name === 'kubernetes') return used('the cluster itself')
       if (Object.keys(annotations).some((key) => key.startsWith('proxless/'))) return used('callers that wake it')
       const place = namespacedName(namespace, name)
-      const by = served.get(place) ?? routed.get(place) ?? converters.get(place) ?? mentionedIn(mentions, name)
+      const by = served.get(place) ?? routed.get(place) ?? called.get(place)
       if (by) return used(by)
       // A route of the Gateway API, or any other custom resource, may name it.
       const custom = cluster.customUse(name)
@@ -55,17 +51,25 @@ export const serviceDetector: Detector = {
   },
 }
 
-/** Services that convert custom resources from one version to another. */
-function convertersIn(cluster: ClusterView): ReadonlyMap<string, string> {
-  return new Map(
-    cluster.list('customresourcedefinitions').flatMap((definition) => {
-      const { conversion } = definition.spec as {
-        conversion?: { webhook?: { clientConfig?: { service?: { namespace?: string; name?: string } } } }
-      }
-      const service = conversion?.webhook?.clientConfig?.service
-      return service ? [[namespacedName(service.namespace, service.name ?? ''), kindAndName(definition)] as const] : []
-    }),
-  )
+interface Called {
+  readonly clientConfig?: { readonly service?: ServiceRef }
+}
+
+interface ServiceRef {
+  readonly namespace?: string
+  readonly name?: string
+}
+
+/** Services that the API server calls: admission webhooks, aggregated APIs, conversions between versions. */
+export function calledByServer(cluster: ClusterView): ReadonlyMap<string, string> {
+  const called = new Map<string, string>()
+  for (const object of serverCallKinds.flatMap((kind) => cluster.list(kind))) {
+    const { service, conversion } = (object.spec ?? {}) as { service?: ServiceRef; conversion?: { webhook?: Called } }
+    const { webhooks = [] } = object as { webhooks?: readonly Called[] }
+    for (const ref of [service, ...[conversion?.webhook, ...webhooks].map((each) => each?.clientConfig?.service)])
+      if (ref) called.set(namespacedName(ref.namespace, ref.name ?? ''), kindAndName(object))
+  }
+  return called
 }
 
 /** Services with at least one endpoint, ready or not. */

@@ -95,11 +95,17 @@ export const storageClassDetector: Detector = {
       const { volumeClaimTemplates = [] } = (owner.spec ?? {}) as { volumeClaimTemplates?: { spec?: unknown }[] }
       for (const template of volumeClaimTemplates) add(template.spec, kindAndName(owner))
       for (const { ephemeral } of spec.volumes ?? [])
-        add((ephemeral as { volumeClaimTemplate?: { spec?: unknown } } | undefined)?.volumeClaimTemplate?.spec, kindAndName(owner))
+        add(
+          (ephemeral as { volumeClaimTemplate?: { spec?: unknown } } | undefined)?.volumeClaimTemplate?.spec,
+          kindAndName(owner),
+        )
     }
     for (const object of [...cluster.list('persistentvolumes'), ...cluster.list('persistentvolumeclaims')]) {
       add(object.spec, kindAndName(object))
-      add({ storageClassName: object.metadata.annotations?.['volume.beta.kubernetes.io/storage-class'] }, kindAndName(object))
+      add(
+        { storageClassName: object.metadata.annotations?.['volume.beta.kubernetes.io/storage-class'] },
+        kindAndName(object),
+      )
     }
     return ({ metadata: { name, annotations = {} } }) => {
       if (Object.keys(annotations).some((key) => key.endsWith('/is-default-class') && annotations[key] === 'true'))
