@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { Client } from '../../src/client/client.ts'
-import { scan, type Scan, type ScannedObject } from '../../src/queries/scan.ts'
+import { scan, type Scan, type ScannedObject } from '../../src/queries/use/scan.ts'
 import { readCorpus, serving } from './corpus.ts'
 
 /** The kinds in which kor finds unused objects, beside finalizers that keep something stuck. */

@@ -330,11 +330,11 @@ export const guards: readonly Guard[] = [
   ),
   janitor(
     'C66',
-    '../../queries/scan.ts',
+    '../../queries/use/scan.ts',
     "if (kept) return scanned(object, 'used'",
     "if (false) return scanned(object, 'used'",
   ),
-  janitor('C66', '../../queries/scan.ts', '...objects.map(unlessContentIsUsed(objects))', '...objects'),
+  janitor('C66', '../../queries/use/scan.ts', '...objects.map(unlessContentIsUsed(objects))', '...objects'),
   janitor('E14', 'policy/exclusion.ts', '      if (excluded) return excluded\n', ''),
   janitor(
     'E15',

@@ -1,5 +1,5 @@
 import { formatAge, parseTime } from '../../kube/time.ts'
-import type { Scan, ScannedObject } from '../../queries/scan.ts'
+import type { Scan, ScannedObject } from '../../queries/use/scan.ts'
 import { readFlags, textFlag, type Command, type Io } from '../terminal/command.ts'
 import { connect } from '../terminal/connect.ts'
 import { fittedTable } from '../terminal/fitted-table.ts'
@@ -28,7 +28,7 @@ Examples:
   async run(call) {
     const { flags, io } = call
     using connection = connect(call)
-    const { scan: scanCluster } = await import('../../queries/scan.ts')
+    const { scan: scanCluster } = await import('../../queries/use/scan.ts')
     using bar = progress(io)
     const namespace = flags['all-namespaces'] ? undefined : textFlag(flags, 'namespace')
     const found = await scanCluster(connection.client, {

@@ -1,10 +1,10 @@
-import type { Client } from '../client/client.ts'
-import { groupResource, type ResourceType, type StoredObject } from '../kube/object.ts'
-import { isStatusError } from '../kube/status-error.ts'
-import { isOurs } from '../systems/janitor/kubernetes/custom-references.ts'
-import type { UseSource } from '../systems/janitor/kubernetes/detection.ts'
-import { mentionsIn } from '../systems/janitor/kubernetes/references/mentions.ts'
-import { InventoryError } from '../systems/janitor/model/resource.ts'
+import type { Client } from '../../client/client.ts'
+import { groupResource, type ResourceType, type StoredObject } from '../../kube/object.ts'
+import { isStatusError } from '../../kube/status-error.ts'
+import { isOurs } from '../../systems/janitor/kubernetes/custom-references.ts'
+import type { UseSource } from '../../systems/janitor/kubernetes/detection.ts'
+import { mentionsIn } from '../../systems/janitor/kubernetes/references/mentions.ts'
+import { InventoryError } from '../../systems/janitor/model/resource.ts'
 
 /** The lists that detectors need, each read once and with the caller's rights. Nothing is watched. */
 export class UseLists implements UseSource {
