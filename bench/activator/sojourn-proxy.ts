@@ -1,13 +1,13 @@
 import { systemClock } from '../../src/runtime/time/clock.ts'
 import { ThreadedDataPlane } from '../../src/systems/activator/proxy/planes/threaded-data-plane.ts'
-import { InlineDataPlane } from '../../src/systems/activator/proxy/planes/inline-data-plane.ts'
+import { Proxy } from '../../src/systems/activator/proxy/planes/proxy.ts'
 import { routeDefaults } from '../../src/systems/activator/proxy/routing/route.ts'
 
 // The activator's data plane by itself: one warm route, or a cold one when no backend is given.
 const [port = '0', backend = '', threads = '0'] = process.argv.slice(2)
 const plane =
   threads === '0'
-    ? new InlineDataPlane({ clock: systemClock, wake: () => {}, random: Math.random })
+    ? new Proxy({ clock: systemClock, wake: () => {}, random: Math.random })
     : new ThreadedDataPlane({ threads: Number(threads), onWake: () => {} })
 plane.setRoute({
   ...routeDefaults,

@@ -14,7 +14,7 @@ import { Activator } from '../../src/systems/activator/activator.ts'
 import type { ActivatorOptions } from '../../src/systems/activator/activator-parts.ts'
 import { singleReplica, type Peers } from '../../src/systems/activator/replicas/peers.ts'
 import { SilentDataPlane } from '../../src/systems/activator/proxy/planes/silent-data-plane.ts'
-import { InlineDataPlane } from '../../src/systems/activator/proxy/planes/inline-data-plane.ts'
+import { Proxy } from '../../src/systems/activator/proxy/planes/proxy.ts'
 
 /** A clock on which everything happens this many times as fast, so that minutes pass in seconds. */
 export function fastClock(times: number, startAt = systemClock.now()): Clock {
@@ -66,7 +66,7 @@ export async function startReplica(
       openPlane: (onWake) =>
         options.part === 'scaler'
           ? new SilentDataPlane()
-          : new InlineDataPlane({ clock, wake: onWake, random: () => 0.5 }, { limits: patient }),
+          : new Proxy({ clock, wake: onWake, random: () => 0.5 }, { limits: patient }),
     },
     { defaults: { ttlMs: 300_000, readinessTimeoutMs: 600_000 }, ...options },
   )

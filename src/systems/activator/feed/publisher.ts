@@ -2,7 +2,7 @@ import type { Informer } from '../../../runtime/cache/informer.ts'
 import type { EndpointSlice } from '../model/endpoints.ts'
 import { observeBackends } from '../cluster/observe.ts'
 import type { ServicePort } from '../model/endpoints.ts'
-import type { DataPlane, TargetLoad } from '../proxy/planes/data-plane.ts'
+import { sumOf, type DataPlane, type TargetLoad } from '../proxy/planes/data-plane.ts'
 import { routeDefaults, type Address, type RouteConfig } from '../proxy/routing/route.ts'
 import { shareOf, type SenderIndex } from '../proxy/routing/shares.ts'
 import type { TargetState } from '../proxy/routing/target.ts'
@@ -67,11 +67,7 @@ export class Publisher {
 
   /** Has all threads hold back new requests to a Service, at all its ports; answers what is under way. */
   async drain(id: string): Promise<TargetLoad> {
-    const loads = await Promise.all(this.#targets(id).map(([target]) => this.#parts.plane.drain(target)))
-    return {
-      busy: loads.reduce((sum, { busy }) => sum + busy, 0),
-      waiting: loads.reduce((sum, { waiting }) => sum + waiting, 0),
-    }
+    return sumOf(await Promise.all(this.#targets(id).map(([target]) => this.#parts.plane.drain(target))))
   }
 
   release(id: string): void {

@@ -25,7 +25,7 @@ it('says yes at once while pods are up, forwards nothing, and counts a use', asy
   expect(answer).toMatch(/^HTTP\/1.1 200 OK\r\n/)
   expect(answer).toContain('Content-Length: 0\r\n')
   expect(pod.received).toEqual([])
-  const cells = proxy.proxy.counters.slot(0)
+  const cells = proxy.proxy.counters[0].slot(0)
   expect([cells[cell.started], inFlightOf(cells)]).toEqual([1, 0])
 })
 
@@ -96,7 +96,7 @@ it.skipIf(!hasNginx)(
     expect(await roundTrip(nginx.port, 'GET /next HTTP/1.1\r\nHost: app.test\r\nConnection: close\r\n\r\n')).toContain(
       'GET /next 0',
     )
-    expect(proxy.proxy.counters.slot(0)[cell.started]).toBe(2)
+    expect(proxy.proxy.counters[0].slot(0)[cell.started]).toBe(2)
     pod.closeAllConnections()
     pod.close()
   },

@@ -69,7 +69,7 @@ describe('closing', () => {
     await eventually(() => it.proxy.loadOf('t').waiting === 1)
     await it.proxy.close(1)
     await held.closed()
-    expect(it.proxy.counters.slot(0)[cell.waiting]).toBe(0)
+    expect(it.proxy.counters[0].slot(0)[cell.waiting]).toBe(0)
   })
 })
 
@@ -192,7 +192,7 @@ describe.runIf(process.platform === 'linux')('a connection whose other end vanis
     await using pod = await startEcho()
     await using it = await startProxy()
     it.warm(pod.address)
-    it.proxy.setCertificates([certificateFor('app.test')])
+    await it.proxy.setCertificates([certificateFor('app.test')])
     const tlsPort = await it.proxy.listen({ host: '127.0.0.1', port: 0, tls: true })
     using plain = rawClient(it.port)
     plain.send(get)

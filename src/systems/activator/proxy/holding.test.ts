@@ -22,10 +22,10 @@ describe('a cold request', () => {
     // Once a second at most: on a busy machine it may take more than one until all have come.
     expect(new Set(it.woken)).toEqual(new Set(['t']))
     expect(it.woken.length).toBeLessThan(30)
-    expect(inFlightOf(it.proxy.counters.slot(0))).toBe(300)
+    expect(inFlightOf(it.proxy.counters[0].slot(0))).toBe(300)
     it.warm(pod.address)
     for (const answer of await Promise.all(answers)) expect(answer).toMatch(/200 OK[^]*X-Cold-Start: \d+\r\n/)
-    const cells = it.proxy.counters.slot(0)
+    const cells = it.proxy.counters[0].slot(0)
     expect([inFlightOf(cells), cells[cell.waiting], cells[cell.coldStarts]]).toEqual([0, 0, 300])
     expect(await roundTrip(it.port, `${get}\r\n`)).not.toContain('X-Cold-Start')
   })
@@ -46,7 +46,7 @@ describe('a cold request', () => {
     await eventually(() => it.proxy.loadOf('t').waiting === 1)
     client.socket.destroy()
     await eventually(() => it.proxy.loadOf('t').waiting === 0)
-    const cells = it.proxy.counters.slot(0)
+    const cells = it.proxy.counters[0].slot(0)
     expect([inFlightOf(cells), cells[cell.waiting], cells[cell.clientLeft]]).toEqual([0, 0, 1])
   })
 
@@ -254,9 +254,9 @@ describe('probes', () => {
     await using it = await startProxy()
     it.warm(pod.address)
     expect(await roundTrip(it.port, `${get}User-Agent: kube-probe/1.33\r\n\r\n`)).toContain('200 OK')
-    expect(it.proxy.counters.slot(0)[cell.started]).toBe(0)
+    expect(it.proxy.counters[0].slot(0)[cell.started]).toBe(0)
     expect(await roundTrip(it.port, `${get}User-Agent: keen/1\r\n\r\n`)).toContain('200 OK')
-    expect(it.proxy.counters.slot(0)[cell.started]).toBe(1)
+    expect(it.proxy.counters[0].slot(0)[cell.started]).toBe(1)
   })
 
   it('of a configured path are answered as configured while it sleeps, and by the pod while it is awake (C98)', async () => {

@@ -107,7 +107,7 @@ describe('HTTP/2 in clear text', () => {
       expect(answer.headers['x-cold-start']).toMatch(/^\d+$/)
     }
     session.destroy()
-    await eventually(() => inFlightOf(it.proxy.counters.slot(0)) === 0)
+    await eventually(() => inFlightOf(it.proxy.counters[0].slot(0)) === 0)
   })
 
   it('is told to go elsewhere when the proxy closes, and streams under way end (C105)', async () => {
@@ -142,7 +142,7 @@ describe('HTTP/2 in clear text', () => {
     await spare[Symbol.asyncDispose]()
     expect((await ask(session, {})).headers[':status']).toBe(504)
     session.destroy()
-    await eventually(() => inFlightOf(it.proxy.counters.slot(0)) === 0)
+    await eventually(() => inFlightOf(it.proxy.counters[0].slot(0)) === 0)
   })
 
   it('waits for a pod that cannot be reached yet (C42)', async () => {
@@ -168,7 +168,7 @@ describe('TLS', () => {
     ['groups', { ecdhCurve: 'X25519' }, { ecdhCurve: 'P-256' }],
   ] as const)('can be held to another policy: %s (C56)', async (_, tlsPolicy, refused) => {
     const proxy = new Proxy({ clock: systemClock, wake: () => {}, random: () => 0.5 }, { tls: tlsPolicy })
-    proxy.setCertificates([certificateFor('app.test')])
+    await proxy.setCertificates([certificateFor('app.test')])
     const port = await proxy.listen({ host: '127.0.0.1', port: 0, tls: true })
     const connects = (options: tls.ConnectionOptions) =>
       new Promise<boolean>((resolve) => {
@@ -192,7 +192,7 @@ describe('TLS', () => {
     it.warm(pod.address)
     const [a, b] = [certificateFor('app.test'), certificateFor('b.test', '*.b.test')]
     const broken = { name: 'broken', cert: 'no', key: 'no' }
-    const faults = it.proxy.setCertificates([
+    const faults = await it.proxy.setCertificates([
       broken,
       { ...a, name: 'keyless', key: '' },
       { ...a, name: 'other', key: b.key },
@@ -230,7 +230,7 @@ describe('TLS', () => {
     const theirs = { ...certificateFor('other.test', 'app.test', 'a.wild.test'), hosts: ['other.test'] }
     const exact = { ...certificateFor('mine.test', 'app.test'), hosts: ['app.test', 'elsewhere.test'] }
     const wild = { ...certificateFor('wild.test', '*.wild.test'), hosts: ['*.wild.test', 'b.wild.test'] }
-    it.proxy.setCertificates([theirs, exact, wild])
+    await it.proxy.setCertificates([theirs, exact, wild])
     const port = await it.proxy.listen({ host: '127.0.0.1', port: 0, tls: true })
     const offered = (servername: string) =>
       new Promise<unknown>((resolve) => {
@@ -254,7 +254,7 @@ describe('TLS', () => {
     it.proxy.setTarget('t', { is: 'warm', endpoints: [pod.address], protocol: 'h2c' })
     const port = await it.proxy.listen({ host: '127.0.0.1', port: 0, tls: true })
     for (const name of ['app.test', 'other.test']) {
-      it.proxy.setCertificates([certificateFor(name)])
+      await it.proxy.setCertificates([certificateFor(name)])
       const session = http2.connect(`https://127.0.0.1:${port}`, { servername: 'app.test', rejectUnauthorized: false })
       expect((await ask(session, { ':method': 'POST', ':path': '/h2' }, 'x')).body).toContain('/h2')
       expect((session.socket as tls.TLSSocket).getPeerCertificate().subject.CN).toBe(name)
@@ -268,7 +268,7 @@ describe('the PROXY protocol', () => {
     await using pod = await startEcho()
     await using it = await startProxy()
     it.warm(pod.address)
-    it.proxy.setCertificates([certificateFor('app.test')])
+    await it.proxy.setCertificates([certificateFor('app.test')])
     const port = await it.proxy.listen({ host: '127.0.0.1', port: 0, tls: true, proxyProtocol: true })
     for (const protocol of ['http/1.1', 'h2']) {
       const raw = net.connect({ host: '127.0.0.1', port })

@@ -111,10 +111,10 @@ describe('a real gRPC client', () => {
       expect((await replies.next()).value).toBe(word.toUpperCase())
     }
     // A call that is open counts as in use, however silent it is.
-    expect(inFlightOf(it.proxy.counters.slot(0))).toBe(1)
+    expect(inFlightOf(it.proxy.counters[0].slot(0))).toBe(1)
     chat.end()
     expect((await replies.next()).done).toBe(true)
-    await eventually(() => inFlightOf(it.proxy.counters.slot(0)) === 0)
+    await eventually(() => inFlightOf(it.proxy.counters[0].slot(0)) === 0)
   })
 
   it('sees the status a pod gives, and trailers', async () => {
@@ -136,7 +136,7 @@ describe('a real gRPC client', () => {
     await using it = await startProxy()
     using client = talk(it.port)
     const calls = Array.from({ length: 100 }, (_, i) => say(client, String(i)))
-    await eventually(() => inFlightOf(it.proxy.counters.slot(0)) === 100)
+    await eventually(() => inFlightOf(it.proxy.counters[0].slot(0)) === 100)
     expect(new Set(it.woken)).toEqual(new Set(['t']))
     warm(it, pod)
     expect(await Promise.all(calls)).toEqual(Array.from({ length: 100 }, (_, i) => `you said ${i} as a friend`))
@@ -155,7 +155,7 @@ describe('a real gRPC client', () => {
     await using it = await startProxy()
     const certificate = certificateFor('app.test')
     const port = await it.proxy.listen({ host: '127.0.0.1', port: 0, tls: true })
-    it.proxy.setCertificates([certificate])
+    await it.proxy.setCertificates([certificate])
     warm(it, pod)
     using client = talk(port, grpc.credentials.createSsl(Buffer.from(certificate.cert)))
     expect(await say(client, 'hello')).toBe('you said hello as a friend')
@@ -195,13 +195,13 @@ describe('a real WebSocket client', () => {
     expect((await echo('hello')).toString()).toBe('hello')
     const large = Buffer.alloc(3_000_000, 'sojourn')
     expect((await echo(large)).equals(large)).toBe(true)
-    expect(inFlightOf(it.proxy.counters.slot(0))).toBe(1)
+    expect(inFlightOf(it.proxy.counters[0].slot(0))).toBe(1)
     socket.close(1000, 'enough')
     const [code, reason] = await new Promise<[number, Buffer]>((resolve) =>
       socket.on('close', (...closed) => resolve(closed)),
     )
     expect([code, reason.toString()]).toEqual([1000, 'enough'])
-    await eventually(() => inFlightOf(it.proxy.counters.slot(0)) === 0)
+    await eventually(() => inFlightOf(it.proxy.counters[0].slot(0)) === 0)
   })
 
   it('may be the one that browsers have', async () => {

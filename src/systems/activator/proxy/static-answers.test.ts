@@ -19,7 +19,7 @@ describe('a static answer', () => {
     expect(await roundTrip(it.port, get('/robots.txt', 'HEAD'))).toMatch(/Content-Length: 6[^]*\r\n\r\n$/)
     it.warm(pod.address)
     expect(await roundTrip(it.port, get('/robots.txt'))).toContain('nobody')
-    expect([it.woken, pod.received, [...it.proxy.counters.slot(0)].slice(0, 2)]).toEqual([[], [], [0, 0]])
+    expect([it.woken, pod.received, [...it.proxy.counters[0].slot(0)].slice(0, 2)]).toEqual([[], [], [0, 0]])
   })
 
   it('for when the workload is down leaves the rest to the workload (C53)', async () => {
@@ -30,7 +30,7 @@ describe('a static answer', () => {
     it.warm(pod.address)
     expect(await roundTrip(it.port, get('/health'))).toContain('GET /health')
     expect(await roundTrip(it.port, get('/robots.txt', 'DELETE'))).toContain('DELETE /robots.txt')
-    expect(it.proxy.counters.slot(0)[0]).toBe(2)
+    expect(it.proxy.counters[0].slot(0)[0]).toBe(2)
   })
 
   it('is given over HTTP/2 as well (C53)', async () => {
@@ -39,7 +39,7 @@ describe('a static answer', () => {
     const { headers, body } = await ask(session, { ':path': '/robots.txt' })
     expect([headers[':status'], headers['x-sojourn-because'], body]).toEqual([200, 'static-answer', 'nobody'])
     expect((await ask(session, { ':path': '/health' })).headers[':status']).toBe(204)
-    expect([it.woken, inFlightOf(it.proxy.counters.slot(0))]).toEqual([[], 0])
+    expect([it.woken, inFlightOf(it.proxy.counters[0].slot(0))]).toEqual([[], 0])
     session.destroy()
   })
 })
@@ -73,7 +73,7 @@ describe('a waiting page', () => {
     it.warm(pod.address)
     expect((await program).headers[':status']).toBe(200)
     session.destroy()
-    await eventually(() => inFlightOf(it.proxy.counters.slot(0)) === 0)
+    await eventually(() => inFlightOf(it.proxy.counters[0].slot(0)) === 0)
   })
 
   it('is not for probes over HTTP/2, which wake no workload (C98)', async () => {
@@ -81,7 +81,7 @@ describe('a waiting page', () => {
     const session = http2.connect(`http://127.0.0.1:${it.port}`)
     for (const headers of [{ 'user-agent': 'GoogleHC/1.0' }, { ':path': '/ping' }])
       expect((await ask(session, headers)).headers['x-sojourn-because']).toBe('asleep')
-    expect([it.woken, it.proxy.counters.slot(0)[0]]).toEqual([[], 0])
+    expect([it.woken, it.proxy.counters[0].slot(0)[0]]).toEqual([[], 0])
     session.destroy()
   })
 })

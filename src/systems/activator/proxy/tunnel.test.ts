@@ -39,10 +39,10 @@ describe('an upgrade', () => {
     expect(pod.received[0]).toContain('Connection: Upgrade\r\nUpgrade: raw\r\n')
     client.send('\0ping\xff')
     await client.until((text) => text.endsWith('\0ping\xff'))
-    expect(inFlightOf(it.proxy.counters.slot(0))).toBe(1)
+    expect(inFlightOf(it.proxy.counters[0].slot(0))).toBe(1)
     client.socket.end()
     await client.closed()
-    await eventually(() => inFlightOf(it.proxy.counters.slot(0)) === 0)
+    await eventually(() => inFlightOf(it.proxy.counters[0].slot(0)) === 0)
   })
 
   it('from cold is held, then switched (C49)', async () => {
@@ -62,7 +62,7 @@ describe('an upgrade', () => {
     using client = rawClient(it.port)
     client.send(upgrade)
     await client.closed()
-    await eventually(() => inFlightOf(it.proxy.counters.slot(0)) === 0)
+    await eventually(() => inFlightOf(it.proxy.counters[0].slot(0)) === 0)
   })
 
   it('does not outlive a client that vanished, although the pod never closes', async () => {
@@ -75,7 +75,7 @@ describe('an upgrade', () => {
     await client.until((text) => text.includes('101'))
     for (const socket of pod.sockets) socket.removeAllListeners('end')
     client.socket.destroy()
-    await eventually(() => inFlightOf(it.proxy.counters.slot(0)) === 0)
+    await eventually(() => inFlightOf(it.proxy.counters[0].slot(0)) === 0)
   })
 
   it('lets one end go on after the other has closed', async () => {

@@ -48,7 +48,7 @@ it('neither wakes for nor counts a balancer that only knocks', async () => {
   await new Promise((resolve) => knock.once('close', resolve))
   await pause(800)
   expect(proxy.woken).toEqual([])
-  expect(proxy.proxy.counters.slot(0)[cell.started]).toBe(0)
+  expect(proxy.proxy.counters[0].slot(0)[cell.started]).toBe(0)
 })
 
 it('is in use for as long as it is open, however silent, and no longer', async () => {
@@ -58,7 +58,7 @@ it('is in use for as long as it is open, however silent, and no longer', async (
   const client = rawClient(proxy.port)
   client.send('x')
   await client.until((text) => text === 'ok')
-  const cells = proxy.proxy.counters.slot(0)
+  const cells = proxy.proxy.counters[0].slot(0)
   expect([inFlightOf(cells), proxy.proxy.loadOf('t').busy]).toEqual([1, 1])
   client.socket.destroy()
   await eventually(() => inFlightOf(cells) === 0 && proxy.proxy.loadOf('t').busy === 0)
@@ -105,7 +105,7 @@ it('frees the place of a client that leaves, and refuses one that has waited too
   const third = rawClient(proxy.port)
   third.send('x')
   expect(await third.closed()).toBe('')
-  expect(proxy.proxy.counters.slot(0)[cell.refused]).toBe(2)
+  expect(proxy.proxy.counters[0].slot(0)[cell.refused]).toBe(2)
 })
 
 it('takes in no more than a bound while it waits, and loses none of what follows', async () => {

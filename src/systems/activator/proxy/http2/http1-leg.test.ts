@@ -164,7 +164,7 @@ describe('a request over HTTP/2 to a pod that speaks HTTP/1', () => {
     it.warm(pod.address)
     using session = connect(it)
     expect((await ask(session, {})).headers[':status']).toBe(expected)
-    await eventually(() => inFlightOf(it.proxy.counters.slot(0)) === 0)
+    await eventually(() => inFlightOf(it.proxy.counters[0].slot(0)) === 0)
   })
 
   it.each(['http1', 'h2c', 'nowhere'] as const)(
@@ -189,7 +189,7 @@ describe('a request over HTTP/2 to a pod that speaks HTTP/1', () => {
       const answered = new Promise((resolve) => stream.on('end', resolve))
       stream.resume()
       await answered
-      await eventually(() => inFlightOf(it.proxy.counters.slot(0)) === 0 && it.proxy.loadOf('t').busy === 0)
+      await eventually(() => inFlightOf(it.proxy.counters[0].slot(0)) === 0 && it.proxy.loadOf('t').busy === 0)
       expect(stream.writable).toBe(true)
       other.close()
     },
@@ -253,7 +253,7 @@ describe('a client over HTTP/2 that gives up', () => {
     client.cancel()
     await closed
     expect(pod.received[0]).toMatch(/\r\n\r\n4\r\nhalf\r\n$/)
-    await eventually(() => inFlightOf(it.proxy.counters.slot(0)) === 0)
+    await eventually(() => inFlightOf(it.proxy.counters[0].slot(0)) === 0)
   })
 
   it('leaves a pod that speaks HTTP/2 a stream without an end, too', async () => {
@@ -282,9 +282,9 @@ describe('a client over HTTP/2 that gives up', () => {
     using session = connect(it)
     const stream = session.request({ ':authority': 'app.test', ':path': '/', ':method': 'POST' })
     stream.on('error', () => {})
-    await eventually(() => inFlightOf(it.proxy.counters.slot(0)) === 1 && (!isWarm || pod.sockets.length === 1))
+    await eventually(() => inFlightOf(it.proxy.counters[0].slot(0)) === 1 && (!isWarm || pod.sockets.length === 1))
     ;(session.socket as Socket).destroy()
-    await eventually(() => inFlightOf(it.proxy.counters.slot(0)) === 0)
+    await eventually(() => inFlightOf(it.proxy.counters[0].slot(0)) === 0)
     await eventually(() => it.proxy.connections === 0 && it.proxy.loadOf('t').busy === 0)
     expect(it.proxy.loadOf('t').waiting).toBe(0)
   })
@@ -313,7 +313,7 @@ describe('a pod that speaks HTTP/2 and breaks off', () => {
     for (const socket of sockets) socket.resetAndDestroy()
     expect(await broken).toBeInstanceOf(Error)
     expect((await ask(session, {})).body).toBe('whole')
-    await eventually(() => inFlightOf(it.proxy.counters.slot(0)) === 0)
+    await eventually(() => inFlightOf(it.proxy.counters[0].slot(0)) === 0)
     expect(it.proxy.loadOf('t')).toEqual({ busy: 0, waiting: 0 })
     pod.close()
   })

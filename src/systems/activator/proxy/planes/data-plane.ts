@@ -26,3 +26,11 @@ export interface DataPlane {
   /** Stops accepting and lets running requests finish, for this long at most. */
   close(withinMs?: number): Promise<void>
 }
+
+/** What several threads, or several ports of one Service, carry together. */
+export function sumOf(loads: readonly TargetLoad[]): TargetLoad {
+  return {
+    busy: loads.reduce((sum, { busy }) => sum + busy, 0),
+    waiting: loads.reduce((sum, { waiting }) => sum + waiting, 0),
+  }
+}

@@ -283,7 +283,7 @@ describe('forwarding', () => {
     await using it = await startProxy()
     it.warm(pod.address)
     for (let i = 0; i < 3; i++) await roundTrip(it.port, `${get}Connection: close\r\n\r\n`)
-    const cells = it.proxy.counters.slot(0)
+    const cells = it.proxy.counters[0].slot(0)
     expect([cells[cell.started], cells[cell.success], inFlightOf(cells)]).toEqual([3, 3, 0])
   })
 })
@@ -326,7 +326,7 @@ describe('a pod that fails', () => {
     await client.until((text) => text.endsWith('ok'))
     client.send(`${get}Connection: close\r\n\r\n`)
     expect((await client.closed()).match(/200 OK/g)).toHaveLength(2)
-    expect(it.proxy.counters.slot(0)[cell.retries]).toBe(1)
+    expect(it.proxy.counters[0].slot(0)[cell.retries]).toBe(1)
   })
 
   it('is not asked again for what may not be repeated (C94)', async () => {
@@ -449,7 +449,7 @@ describe('limits', () => {
     })
     for (const answer of await Promise.all(answers)) expect(answer).toContain('200 OK')
     expect(pod.sockets.length).toBeLessThanOrEqual(2)
-    expect(it.proxy.counters.slot(0)[cell.coldStarts]).toBe(0)
+    expect(it.proxy.counters[0].slot(0)[cell.coldStarts]).toBe(0)
   })
 })
 

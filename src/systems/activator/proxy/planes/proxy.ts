@@ -13,6 +13,7 @@ import type { Route, RouteConfig } from '../routing/route.ts'
 import { trustedProxies } from '../routing/trusted-proxies.ts'
 import { RouteTable } from '../routing/route-table.ts'
 import { Target, type TargetState } from '../routing/target.ts'
+import type { DataPlane, TargetLoad } from './data-plane.ts'
 import { TlsFront } from '../tls/tls-front.ts'
 import type { TlsPolicy } from '../tls/tls-policy.ts'
 
@@ -38,7 +39,7 @@ export interface ListenOptions {
 const tickMs = 250
 
 /** The data plane of one thread: accepts connections and carries requests to pods, as the control plane has configured it. */
-export class Proxy {
+export class Proxy implements DataPlane {
   readonly #thread: ProxyThread
   readonly #routes = new Map<string, Route>()
   /** By port. */
@@ -104,13 +105,18 @@ export class Proxy {
   }
 
   /** Requests of a target that are being served here, and those that wait for it. */
-  loadOf(id: string): { readonly busy: number; readonly waiting: number } {
+  loadOf(id: string): TargetLoad {
     const target = this.#thread.targets.get(id)
     return { busy: target?.busy ?? 0, waiting: target?.waiters.size ?? 0 }
   }
 
-  get counters(): Counters {
-    return this.#thread.counters
+  drain(target: string): Promise<TargetLoad> {
+    this.setTarget(target, { is: 'draining' })
+    return Promise.resolve(this.loadOf(target))
+  }
+
+  get counters(): readonly [Counters] {
+    return [this.#thread.counters]
   }
 
   get connections(): number {
@@ -118,11 +124,11 @@ export class Proxy {
   }
 
   /** The certificates TLS listeners offer from now on; answers those that cannot be used. */
-  setCertificates(certificates: readonly Certificate[]): readonly CertificateFault[] {
+  setCertificates(certificates: readonly Certificate[]): Promise<readonly CertificateFault[]> {
     const faults = this.#certificates.replace(certificates)
     const { first } = this.#certificates
     if (first) for (const front of this.#tlsFronts) front.offer(first)
-    return faults
+    return Promise.resolve(faults)
   }
 
   /** Opens a listener; answers the port it got. */

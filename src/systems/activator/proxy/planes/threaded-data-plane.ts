@@ -3,14 +3,13 @@ import { threadEntry } from '../../../../packaging/package-files.ts'
 import { systemClock } from '../../../../runtime/time/clock.ts'
 import type { Certificate, CertificateFault } from '../tls/certificates.ts'
 import { Counters } from '../routing/counters.ts'
-import type { DataPlane, TargetLoad } from './data-plane.ts'
+import { sumOf, type DataPlane, type TargetLoad } from './data-plane.ts'
 import type { ProxyLimits, Wake } from '../routing/ports.ts'
 import type { ListenOptions } from './proxy.ts'
 import type { RouteConfig } from '../routing/route.ts'
 import { shareOf } from '../routing/shares.ts'
 import type { TargetState } from '../routing/target.ts'
 import type { TlsPolicy } from '../tls/tls-policy.ts'
-import type { FromWorker, ToWorker, WorkerStart } from './worker-messages.ts'
 
 export interface ThreadedOptions {
   readonly threads: number
@@ -24,9 +23,21 @@ export interface ThreadedOptions {
 
 const restMs = 200
 
-type Answer = Exclude<FromWorker, { did: 'wake' }>
-type Question = Extract<ToWorker, { id: number }>
-type Unnumbered<Q> = Q extends Question ? Omit<Q, 'id'> : never
+/** What a thread is started with. */
+export type WorkerStart = Required<Pick<ThreadedOptions, 'limits' | 'tls'>>
+
+type Method = Exclude<keyof DataPlane, 'counters'>
+
+/** Messages to a thread: memory for counters, or a method of its proxy to call. A call with an `id` gets an answer. */
+export type ToWorker =
+  | { readonly page: SharedArrayBuffer }
+  | { readonly method: Method; readonly args: readonly unknown[]; readonly id?: number }
+
+/** Messages from a thread. */
+export type FromWorker =
+  | { readonly wake: string; readonly fault: string | undefined }
+  | { readonly id: number; readonly answer: unknown }
+  | { readonly id: number; readonly error: string }
 
 /** The proxy on threads of its own that share one port; counters lie in memory that this thread reads directly. */
 export class ThreadedDataPlane implements DataPlane {
@@ -52,13 +63,13 @@ export class ThreadedDataPlane implements DataPlane {
     this.#routes.set(config.id, config)
     for (const thread of this.#threads) {
       thread.reserve(config.slot)
-      thread.tell({ do: 'set-route', config })
+      thread.tell('setRoute', config)
     }
   }
 
   removeRoute(route: string): void {
     this.#routes.delete(route)
-    for (const thread of this.#threads) thread.tell({ do: 'remove-route', route })
+    for (const thread of this.#threads) thread.tell('removeRoute', route)
   }
 
   setTarget(target: string, state: TargetState): void {
@@ -68,36 +79,28 @@ export class ThreadedDataPlane implements DataPlane {
 
   async drain(target: string): Promise<TargetLoad> {
     this.#targets.set(target, { is: 'draining' })
-    const loads = await Promise.all(
-      this.#threads.map(async (thread) => (await thread.ask<'drain'>({ do: 'drain', target })).load),
-    )
-    return {
-      busy: loads.reduce((sum, { busy }) => sum + busy, 0),
-      waiting: loads.reduce((sum, { waiting }) => sum + waiting, 0),
-    }
+    return sumOf(await Promise.all(this.#threads.map((thread) => thread.ask('drain', target))))
   }
 
   async setCertificates(certificates: readonly Certificate[]): Promise<readonly CertificateFault[]> {
     this.#certificates = certificates
-    const answers = await Promise.all(
-      this.#threads.map((thread) => thread.ask<'certificates'>({ do: 'certificates', certificates })),
-    )
-    return answers[0]?.faults ?? []
+    const [faults] = await Promise.all(this.#threads.map((thread) => thread.ask('setCertificates', certificates)))
+    return faults ?? []
   }
 
   /** The first thread finds the port, the others join it. */
   async listen(options: ListenOptions): Promise<number> {
     const shared = { ...options, reusePort: this.#threads.length > 1 || options.reusePort === true }
     const [first, ...others] = this.#threads
-    const { port } = await first!.ask<'listen'>({ do: 'listen', options: shared })
-    await Promise.all(others.map((thread) => thread.ask<'listen'>({ do: 'listen', options: { ...shared, port } })))
+    const port = await first!.ask('listen', shared)
+    await Promise.all(others.map((thread) => thread.ask('listen', { ...shared, port })))
     this.#listening.set(port, { ...shared, port })
     return port
   }
 
   unlisten(port: number): void {
     this.#listening.delete(port)
-    for (const thread of this.#threads) thread.tell({ do: 'unlisten', port })
+    for (const thread of this.#threads) thread.tell('unlisten', port)
   }
 
   async close(withinMs = 0): Promise<void> {
@@ -109,7 +112,7 @@ export class ThreadedDataPlane implements DataPlane {
   #tellTarget(thread: Thread, target: string, state: TargetState): void {
     const senderIndex = { index: this.#threads.indexOf(thread), count: this.#threads.length }
     const share = state.is === 'warm' ? { ...state, endpoints: shareOf(state.endpoints, senderIndex) } : state
-    thread.tell({ do: 'set-target', target, state: share })
+    thread.tell('setTarget', target, share)
   }
 
   #start(counters: Counters): Thread {
@@ -133,17 +136,17 @@ export class ThreadedDataPlane implements DataPlane {
   #revive(dead: Thread): void {
     const thread = this.#start(dead.counters)
     this.#threads[this.#threads.indexOf(dead)] = thread
-    for (const config of this.#routes.values()) thread.tell({ do: 'set-route', config })
+    for (const config of this.#routes.values()) thread.tell('setRoute', config)
     for (const [target, state] of this.#targets) this.#tellTarget(thread, target, state)
-    void thread.ask({ do: 'certificates', certificates: this.#certificates }).catch(() => {})
-    for (const options of this.#listening.values()) void thread.ask({ do: 'listen', options }).catch(() => {})
+    void thread.ask('setCertificates', this.#certificates).catch(() => {})
+    for (const options of this.#listening.values()) void thread.ask('listen', options).catch(() => {})
   }
 }
 
 class Thread {
   readonly counters: Counters
   readonly #worker: Worker
-  readonly #pending = new Map<number, { resolve: (answer: Answer) => void; reject: (error: Error) => void }>()
+  readonly #pending = new Map<number, PromiseWithResolvers<unknown>>()
   /** Why it is dead, once it is. */
   #failure: Error | undefined
   #nextId = 0
@@ -166,8 +169,11 @@ class Thread {
       on.onExit(failure)
     })
     this.#worker.on('message', (message: FromWorker) => {
-      if (message.did === 'wake') on.onWake(message.target, message.fault)
-      else this.#answered(message)
+      if ('wake' in message) return on.onWake(message.wake, message.fault)
+      const pending = this.#pending.get(message.id)
+      this.#pending.delete(message.id)
+      if ('error' in message) pending?.reject(new Error(message.error))
+      else pending?.resolve(message.answer)
     })
   }
 
@@ -175,32 +181,29 @@ class Thread {
   reserve(slot: number): void {
     this.counters.slot(slot)
     for (; this.#pages < this.counters.pages.length; this.#pages++) {
-      this.tell({ do: 'page', page: this.counters.pages[this.#pages]! })
+      this.#post({ page: this.counters.pages[this.#pages]! })
     }
   }
 
-  tell(message: ToWorker): void {
-    this.#worker.postMessage(message)
+  tell<M extends Method>(method: M, ...args: Parameters<DataPlane[M]>): void {
+    this.#post({ method, args })
   }
 
-  ask<D extends Answer['did']>(question: Unnumbered<Question>): Promise<Extract<Answer, { did: D }>> {
+  ask<M extends Method>(method: M, ...args: Parameters<DataPlane[M]>): Promise<Awaited<ReturnType<DataPlane[M]>>> {
     if (this.#failure) return Promise.reject(this.#failure)
     const id = this.#nextId++
-    return new Promise((resolve, reject) => {
-      this.#pending.set(id, { resolve: resolve as (answer: Answer) => void, reject })
-      this.tell({ ...question, id } as ToWorker)
-    })
+    const pending = Promise.withResolvers<unknown>()
+    this.#pending.set(id, pending)
+    this.#post({ method, args, id })
+    return pending.promise as Promise<Awaited<ReturnType<DataPlane[M]>>>
   }
 
   async close(withinMs: number): Promise<void> {
-    await this.ask({ do: 'close', withinMs }).catch(() => {})
+    await this.ask('close', withinMs).catch(() => {})
     await this.#worker.terminate()
   }
 
-  #answered(message: Answer): void {
-    const pending = this.#pending.get(message.id)
-    this.#pending.delete(message.id)
-    if (message.did === 'fail') pending?.reject(new Error(message.message))
-    else pending?.resolve(message)
+  #post(message: ToWorker): void {
+    this.#worker.postMessage(message)
   }
 }

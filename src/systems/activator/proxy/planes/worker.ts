@@ -3,7 +3,7 @@ import { randomInt } from 'node:crypto'
 import { systemClock } from '../../../../runtime/time/clock.ts'
 import { Counters } from '../routing/counters.ts'
 import { Proxy } from './proxy.ts'
-import type { FromWorker, ToWorker, WorkerStart } from './worker-messages.ts'
+import type { FromWorker, ToWorker, WorkerStart } from './threaded-data-plane.ts'
 
 const port = parentPort!
 const tell = (message: FromWorker) => port.postMessage(message)
@@ -12,45 +12,26 @@ const counters = new Counters()
 const proxy = new Proxy(
   {
     clock: systemClock,
-    wake: (target, fault) => tell({ did: 'wake', target, ...(fault === undefined ? {} : { fault }) }),
+    wake: (target, fault) => tell({ wake: target, fault }),
     random: smallRandom(randomInt(1, 0x7fffffff)),
   },
   { limits, tls, counters },
 )
 
-port.on('message', (message: ToWorker) => {
-  handle(message).catch((error: unknown) => {
-    if ('id' in message)
-      tell({ did: 'fail', id: message.id, message: error instanceof Error ? error.message : String(error) })
-    else throw error
-  })
-})
+port.on('message', (message: ToWorker) => void handle(message))
 
 async function handle(message: ToWorker): Promise<void> {
-  switch (message.do) {
-    case 'page':
-      counters.pages.push(message.page)
-      return
-    case 'set-route':
-      return proxy.setRoute(message.config)
-    case 'remove-route':
-      return proxy.removeRoute(message.route)
-    case 'set-target':
-      return proxy.setTarget(message.target, message.state)
-    case 'drain':
-      proxy.setTarget(message.target, { is: 'draining' })
-      return tell({ did: 'drain', id: message.id, load: proxy.loadOf(message.target) })
-    case 'certificates':
-      return tell({ did: 'certificates', id: message.id, faults: proxy.setCertificates(message.certificates) })
-    case 'listen':
-      return tell({ did: 'listen', id: message.id, port: await proxy.listen(message.options) })
-    case 'unlisten':
-      return proxy.unlisten(message.port)
-    case 'close':
-      await proxy.close(message.withinMs)
-      tell({ did: 'close', id: message.id })
-      port.close()
+  if ('page' in message) return void counters.pages.push(message.page)
+  const { method, args, id } = message
+  try {
+    const answer = await (proxy[method] as (...given: unknown[]) => unknown).apply(proxy, [...args])
+    if (id !== undefined) tell({ id, answer })
+  } catch (error) {
+    // Without an id this ends the thread, and a new one takes its place.
+    if (id === undefined) throw error
+    return tell({ id, error: error instanceof Error ? error.message : String(error) })
   }
+  if (method === 'close') port.close()
 }
 
 /** Xorshift: spreading load needs no better, and this costs a nanosecond. */
