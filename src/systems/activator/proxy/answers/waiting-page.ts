@@ -1,17 +1,11 @@
-export interface WaitingPage {
-  readonly host: string
-  readonly wakingMs: number
-  /** The median of past cold starts; undefined while none is known. */
-  readonly expectedMs: number | undefined
-}
+import type { Route } from '../routing/route.ts'
 
 export const refreshSeconds = 2
 
 /** The page a browser shows while the workload wakes. It reloads itself. */
-export function defaultWaitingPage({ host, wakingMs, expectedMs }: WaitingPage): {
-  readonly type: string
-  readonly body: string
-} {
+export function waitingPage({ config, target }: Route, host: string): { readonly type: string; readonly body: string } {
+  if (config.customPage) return config.customPage
+  const { wakingMs, expectedWakeMs: expectedMs } = target
   const name = escapeHtml(host)
   const seconds = Math.max(1, Math.round((expectedMs ?? 0) / 1000))
   const soon =

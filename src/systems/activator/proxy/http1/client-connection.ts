@@ -1,12 +1,12 @@
+import type { Purpose } from '../routing/ports.ts'
 import type { Socket } from 'node:net'
 import { adoptSocket, disownSocket, readBuffer, type SocketOwner } from '../wire/adopt-socket.ts'
 import { answer, type Because } from '../answers/answers.ts'
 import { ChunkedBody } from '../wire/chunked-body.ts'
 import type { ProxyThread } from '../routing/proxy-thread.ts'
-import { Exchange, type ClientLink } from './exchange.ts'
+import { Exchange } from './exchange.ts'
 import { Head, type Parsed } from '../wire/head.ts'
-import { ProxyPreamble } from '../wire/proxy-protocol.ts'
-import type { Purpose } from '../routing/purpose.ts'
+import { readPreamble } from '../wire/proxy-protocol.ts'
 import { resolveRequest } from './resolve-request.ts'
 import { ownBytes, write, writeBytes } from '../wire/socket-writes.ts'
 
@@ -36,12 +36,14 @@ export interface ClientOptions {
  * One client's connection: finds the requests in its bytes, strictly, and hands them to an exchange one at a time.
  * `head` waits for a request, `body` reads one, `response` has read one and waits for its answer to end.
  */
-export class ClientConnection implements ClientLink, SocketOwner {
+export class ClientConnection implements SocketOwner {
   readonly #thread: ProxyThread
   readonly #socket: Socket
   readonly #exchange: Exchange
-  #preamble: ProxyPreamble | undefined
+  /** A PROXY header is still to come. */
+  #expectsPreamble: boolean
   #phase: 'head' | 'body' | 'response' | 'tunnel' | 'closing' | 'gone' = 'head'
+  /** HTTP/1.`minor` is what the client speaks. */
   minor = 1
   keepAlive = true
   remoteAddress: string
@@ -61,6 +63,7 @@ export class ClientConnection implements ClientLink, SocketOwner {
   #working = false
   #halfOpen = false
 
+  /** Whether the peer is a proxy whose forwarding fields are believed. */
   get isTrusted(): boolean {
     return this.#thread.isTrusted(this.remoteAddress)
   }
@@ -71,16 +74,18 @@ export class ClientConnection implements ClientLink, SocketOwner {
     this.#deadlineAt = thread.time.now + thread.limits.headTimeoutMs
     this.proto = secure ? 'https' : 'http'
     this.remoteAddress = remoteAddress ?? plainAddress(accepted.remoteAddress)
-    if (proxyProtocol) this.#preamble = new ProxyPreamble()
+    this.#expectsPreamble = proxyProtocol
     this.#exchange = new Exchange(thread, this)
     this.#socket = adoptSocket(accepted, this)
   }
 
+  /** False when the client cannot keep up. */
   write(payload: string | Buffer): boolean {
     if (this.#halfOpen) this.#touchTunnel()
     return write(this.#socket, payload)
   }
 
+  /** The same for bytes that will be overwritten. */
   writeBytes(bytes: Buffer, start: number, end: number): boolean {
     return writeBytes(this.#socket, bytes, start, end)
   }
@@ -93,6 +98,7 @@ export class ClientConnection implements ClientLink, SocketOwner {
     if (this.#socket.isPaused()) this.#socket.resume()
   }
 
+  /** The answer has gone out; the connection may carry another request if `keep`. */
   exchangeDone(keep: boolean): void {
     if (this.#phase === 'gone') return
     if (!keep) return this.#linger()
@@ -119,6 +125,7 @@ export class ClientConnection implements ClientLink, SocketOwner {
     this.#socket.destroy()
   }
 
+  /** Aborts so that the client cannot take a truncated answer for a complete one, even where closing ends the answer. */
   breakOff(endsByClosing: boolean): void {
     // TLS announces a proper end; this connection ended without it.
     if (endsByClosing && this.proto === 'http') this.#socket.resetAndDestroy()
@@ -191,7 +198,7 @@ export class ClientConnection implements ClientLink, SocketOwner {
   #step(bytes: Buffer, at: number, end: number): number {
     switch (this.#phase) {
       case 'head':
-        return this.#preamble ? this.#beforeHead(bytes, at, end) : this.#head(bytes, at, end)
+        return this.#expectsPreamble ? this.#beforeHead(bytes, at, end) : this.#head(bytes, at, end)
       case 'body':
         return this.#body(bytes, at, end)
       case 'response':
@@ -207,13 +214,13 @@ export class ClientConnection implements ClientLink, SocketOwner {
   }
 
   #beforeHead(bytes: Buffer, at: number, end: number): number {
-    const found = this.#preamble!.read(bytes.subarray(at, end))
+    const found = readPreamble(bytes.subarray(at, end))
     if (found === 'incomplete') return this.#wantMore(bytes, at, end)
     if (found === 'malformed') {
       this.#socket.destroy()
       return -1
     }
-    this.#preamble = undefined
+    this.#expectsPreamble = false
     if (found.address !== undefined) this.remoteAddress = found.address
     return at + found.length
   }
@@ -350,8 +357,7 @@ export class ClientConnection implements ClientLink, SocketOwner {
       this.#closeHalf()
       return this.#exchange.closeTunnel()
     }
-    if (this.#phase === 'closing') this.#socket.destroy()
-    else if (this.#phase !== 'gone') this.#socket.destroy()
+    if (this.#phase !== 'gone') this.#socket.destroy()
   }
 
   closed(): void {

@@ -1,38 +1,18 @@
 import { answer, page, probeAnswer, statusFor, type AnswerOptions, type Because } from '../answers/answers.ts'
 import { word } from '../wire/bytes.ts'
-import { fallbackTarget, type ProxyThread } from '../routing/proxy-thread.ts'
-import { cell, noteStatus, noteWait } from '../routing/counters.ts'
+import type { ClientConnection } from './client-connection.ts'
+import type { ProxyThread } from '../routing/proxy-thread.ts'
+import { cell, noteStatus } from '../routing/counters.ts'
 import { fieldKind, type Head } from '../wire/head.ts'
 import { QueueEntry } from '../routing/queue-entry.ts'
 import type { Refusal, Waiter } from '../routing/ports.ts'
 import { rewriteResponse, saysOnly, valuesOfKind } from '../routing/rewrite.ts'
 import type { Route } from '../routing/route.ts'
 import type { StaticAnswer } from '../routing/static-answer.ts'
-import type { Target } from '../routing/target.ts'
 import type { UpstreamFailure, Framing, UpstreamRequest, UpstreamConnection } from '../routing/upstream-connection.ts'
-import { defaultWaitingPage, refreshSeconds } from '../answers/waiting-page.ts'
+import { refreshSeconds, waitingPage } from '../answers/waiting-page.ts'
 
 const unreachable = 'A pod is ready, but accepts no connections at its port.'
-
-/** The client's side of an exchange. */
-export interface ClientLink {
-  /** HTTP/1.`minor` is what the client speaks. */
-  readonly minor: number
-  readonly keepAlive: boolean
-  /** False when the client cannot keep up. */
-  write(payload: string | Buffer): boolean
-  /** The same for bytes that will be overwritten. */
-  writeBytes(bytes: Buffer, start: number, end: number): boolean
-  pauseReading(): void
-  resumeReading(): void
-  /** The answer has gone out; the connection may carry another request if `keep`. */
-  exchangeDone(keep: boolean): void
-  enterTunnel(): void
-  end(): void
-  destroy(): void
-  /** Aborts so that the client cannot take a truncated answer for a complete one, even where closing ends the answer. */
-  breakOff(endsByClosing: boolean): void
-}
 
 /** A request as it will be forwarded. */
 export interface ResolvedRequest {
@@ -69,11 +49,10 @@ export function isIdempotent(method: string): boolean {
  */
 export class Exchange implements UpstreamRequest, Waiter {
   readonly #thread: ProxyThread
-  readonly #client: ClientLink
+  readonly #client: ClientConnection
   route!: Route
   active = false
   sent = false
-  deadlineAt = 0
   /** When the workload must have begun to answer, or the client to read again. */
   #impatientAt = Infinity
   #request!: ResolvedRequest
@@ -89,15 +68,12 @@ export class Exchange implements UpstreamRequest, Waiter {
   #endsByClosing = false
   #keep = false
   #replays = 0
-  /** The request was sent to the fallback, so there is no further one. */
-  #fellBack = false
   /** Whether the request counts as use of the workload. */
   #counts = true
+  /** Made when a request of the connection waits for the first time. */
   #entry: QueueEntry | undefined
-  #waitingSince = 0
-  cold = false
 
-  constructor(thread: ProxyThread, client: ClientLink) {
+  constructor(thread: ProxyThread, client: ClientConnection) {
     this.#thread = thread
     this.#client = client
   }
@@ -124,10 +100,8 @@ export class Exchange implements UpstreamRequest, Waiter {
     this.#received = complete
     this.#whole = true
     this.#responding = false
-    this.cold = false
     this.#replays = 0
-    this.#fellBack = false
-    this.#waitingSince = 0
+    this.#entry?.renew()
     this.#impatientAt = Infinity
     const { fixed } = request
     const isFixed = fixed !== undefined && (fixed.when === 'always' || route.target.state.is !== 'warm')
@@ -212,19 +186,8 @@ export class Exchange implements UpstreamRequest, Waiter {
   }
 
   checkWait(now: number): void {
-    const { config } = this.route
-    if (now >= this.deadlineAt) {
-      if (!config.fallback || this.#fellBack) return this.refuse('not-ready-in-time', 1)
-      this.#fellBack = true
-      this.#entry?.leave()
-      this.#waitOn(fallbackTarget(this.#thread, config.fallback), this.#thread.limits.dialTimeoutMs)
-    } else if (
-      this.#request.isNavigation &&
-      this.cold &&
-      now - this.#waitingSince >= this.#thread.limits.waitingPageAfterMs
-    ) {
-      this.#showPage()
-    }
+    if (!this.#entry || this.#entry.isLate(now)) return
+    if (this.#request.isNavigation && this.#entry.isPageDue(now)) this.#showPage()
   }
 
   connected(): void {
@@ -246,7 +209,7 @@ export class Exchange implements UpstreamRequest, Waiter {
     let added = ''
     if (!this.#keep) added = 'Connection: close\r\n'
     else if (client.minor === 0) added = 'Connection: keep-alive\r\n'
-    if (this.cold) added += this.#coldStart()
+    added += this.#coldStart()
     const asIs = added === '' && head.clean && !head.hasHop && !head.hasUpgrade && head.minor === 1
     if (asIs && (head.connections === 0 || saysOnly(bytes, head, keepAlive))) return undefined
     return rewriteResponse(bytes, head, added, unframed)
@@ -277,8 +240,8 @@ export class Exchange implements UpstreamRequest, Waiter {
     this.#impatientAt = Infinity
     noteStatus(this.route.cells, head.status)
     const protocol = valuesOfKind(bytes, head, fieldKind.upgrade)
-    const cold = this.cold ? this.#coldStart() : ''
-    this.#client.write(rewriteResponse(bytes, head, `Connection: Upgrade\r\nUpgrade: ${protocol}\r\n${cold}`))
+    const added = `Connection: Upgrade\r\nUpgrade: ${protocol}\r\n${this.#coldStart()}`
+    this.#client.write(rewriteResponse(bytes, head, added))
     if (rest.length > 0) this.#client.write(rest)
     this.#client.enterTunnel()
   }
@@ -308,10 +271,8 @@ export class Exchange implements UpstreamRequest, Waiter {
     else this.#answer('upstream-failed', 1, false)
   }
 
-  /** How long the pod or the fallback may take to begin its answer. */
   #patienceMs(): number {
-    const { fallbackTimeoutMs, responseTimeoutMs } = this.route.config
-    return this.#fellBack ? fallbackTimeoutMs : responseTimeoutMs
+    return this.#entry?.patienceMs ?? this.route.config.responseTimeoutMs
   }
 
   /** A kept connection may be closing just now: only what can be sent twice is risked on one that was idle for long. */
@@ -371,31 +332,12 @@ export class Exchange implements UpstreamRequest, Waiter {
   }
 
   #wait(): void {
-    const { target, config } = this.route
-    if (target.state.is === 'refusing') return this.#turnAway(target.state.because, target.state.retryAfterSeconds)
-    if (this.route.removed) return this.#turnAway('route-gone', 1)
+    const { target } = this.route
+    if (target.state.is === 'refusing') return this.refuse(target.state.because, target.state.retryAfterSeconds)
+    if (this.route.removed) return this.refuse('route-gone', 1)
     if (this.#request.isProbe && target.state.is !== 'warm') return this.#answerProbe()
-    this.#waitOn(target, config.readinessTimeoutMs || this.#thread.limits.maxWaitMs)
-  }
-
-  #waitOn(target: Target, patienceMs: number): void {
-    const thread = this.#thread
-    const { route } = this
-    const now = thread.ports.clock.monotonic()
-    if (this.#waitingSince === 0) this.#waitingSince = now
-    if (target === route.target) {
-      this.deadlineAt = this.#waitingSince + patienceMs
-      this.cold ||= target.isCold
-    } else {
-      this.deadlineAt = now + patienceMs
-    }
-    this.#entry ??= new QueueEntry(thread, this)
-    if (!this.#entry.take(target, this.#request.head.length + this.#heldBytes)) this.#turnAway('queue-full', 1)
-  }
-
-  #turnAway(because: Refusal, retryAfterSeconds: number): void {
-    this.route.cells[cell.refused]!++
-    this.#answer(because, retryAfterSeconds, false)
+    this.#entry ??= new QueueEntry(this.#thread, this)
+    if (!this.#entry.take(this.#request.head.length + this.#heldBytes)) this.refuse('queue-full', 1)
   }
 
   /** Responds in place of the workload. */
@@ -409,13 +351,12 @@ export class Exchange implements UpstreamRequest, Waiter {
 
   /** Tells the proxy in front that a pod is ready for the request. */
   #pass(): void {
-    const extra = this.cold ? this.#coldStart() : ''
+    const extra = this.#coldStart()
     this.#reply(200, (options) => page(200, '', { ...options, type: 'text/plain', extra }))
   }
 
   #answerProbe(): void {
-    const { probeStatus } = this.route.config
-    this.#reply(probeStatus, (options) => probeAnswer(probeStatus, options))
+    this.#reply(200, probeAnswer)
   }
 
   #answerFixed({ status, type, body }: StaticAnswer): void {
@@ -424,11 +365,10 @@ export class Exchange implements UpstreamRequest, Waiter {
 
   #showPage(): void {
     this.#entry?.leave()
-    const { wakingMs, expectedWakeMs: expectedMs } = this.route.target
     const { readinessTimeoutMs } = this.route.config
-    if (wakingMs >= (readinessTimeoutMs || this.#thread.limits.maxWaitMs)) return this.#turnAway('not-ready-in-time', 1)
-    const { host } = this.#request
-    const { type, body } = this.route.config.customPage ?? defaultWaitingPage({ host, wakingMs, expectedMs })
+    if (this.route.target.wakingMs >= (readinessTimeoutMs || this.#thread.limits.maxWaitMs))
+      return this.refuse('not-ready-in-time', 1)
+    const { type, body } = waitingPage(this.route, this.#request.host)
     this.#reply(503, (options) => page(503, body, { ...options, type, extra: wakingFields }))
   }
 
@@ -441,9 +381,10 @@ export class Exchange implements UpstreamRequest, Waiter {
     this.#client.exchangeDone(keep)
   }
 
+  /** Counts a cold start, and tells of it where the route wants that. */
   #coldStart(): string {
-    const waitedMs = Math.max(1, Math.round(this.#thread.ports.clock.monotonic() - this.#waitingSince))
-    noteWait(this.route.cells, waitedMs)
+    if (!this.#entry?.cold) return ''
+    const waitedMs = this.#entry.noteColdStart()
     return this.route.config.coldStartHeader ? `X-Cold-Start: ${waitedMs}\r\n` : ''
   }
 

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import { adoptSocket, readBuffer, type SocketOwner } from '../wire/adopt-socket.ts'
 import type { ProxyThread, Sweepable } from '../routing/proxy-thread.ts'
-import { cell, noteWait } from '../routing/counters.ts'
+import { cell } from '../routing/counters.ts'
 import { QueueEntry } from '../routing/queue-entry.ts'
 import type { Waiter } from '../routing/ports.ts'
 import type { Route } from '../routing/route.ts'
@@ -27,11 +27,8 @@ export class OpaqueConnection implements SocketOwner, Waiter, Sweepable {
     drained: () => this.#socket.resume(),
     broke: (because) => this.#broke(because),
   }
-  deadlineAt = Infinity
-  cold = false
   #upstream: UpstreamConnection | undefined
   #entry: QueueEntry | undefined
-  #waitingSince = 0
   #held: (string | Buffer)[] = []
   #heldBytes = 0
   #isCounted = false
@@ -101,7 +98,7 @@ export class OpaqueConnection implements SocketOwner, Waiter, Sweepable {
   }
 
   checkWait(now: number): void {
-    if (now >= this.deadlineAt) this.refuse()
+    if (this.#entry && now >= this.#entry.deadlineAt) this.refuse()
   }
 
   sweep(now: number): void {
@@ -143,26 +140,19 @@ export class OpaqueConnection implements SocketOwner, Waiter, Sweepable {
   }
 
   #wait(): void {
-    const { target, config, removed } = this.route
-    const { clock } = this.#thread.ports
+    const { target, removed } = this.route
     if (removed || target.state.is === 'refusing') return this.refuse()
     // A connection that waits counts as use, even before its first byte.
     this.#count()
-    if (this.#waitingSince === 0) this.#waitingSince = clock.monotonic()
-    this.deadlineAt = this.#waitingSince + (config.readinessTimeoutMs || this.#thread.limits.maxWaitMs)
-    this.cold ||= target.isCold
     this.#entry ??= new QueueEntry(this.#thread, this)
-    if (!this.#entry.take(target, this.#heldBytes)) this.refuse()
+    if (!this.#entry.take(this.#heldBytes)) this.refuse()
   }
 
   #open(): void {
     const upstream = this.#upstream!
     upstream.beginTunnel()
     this.route.cells[cell.tunnels]!++
-    if (this.cold) {
-      const waitedMs = Math.max(1, Math.round(this.#thread.ports.clock.monotonic() - this.#waitingSince))
-      noteWait(this.route.cells, waitedMs)
-    }
+    if (this.#entry?.cold) this.#entry.noteColdStart()
     for (const piece of this.#held.splice(0)) upstream.send(piece)
     this.#heldBytes = 0
     if (this.#clientEnded) upstream.socket.end()

@@ -1,8 +1,8 @@
 import type { Because } from '../answers/answers.ts'
 import type { ProxyThread } from '../routing/proxy-thread.ts'
+import type { ClientConnection } from './client-connection.ts'
 import type { ResolvedRequest } from './exchange.ts'
 import { fieldKind, type Head } from '../wire/head.ts'
-import type { Purpose } from '../routing/purpose.ts'
 import { connectionOptions, fieldValue, rewriteRequest, valuesOfKind } from '../routing/rewrite.ts'
 import type { Route } from '../routing/route.ts'
 import { findStaticAnswer } from '../routing/static-answer.ts'
@@ -10,24 +10,11 @@ import { isNavigation } from '../answers/waiting-page.ts'
 
 const methods = ['GET', 'POST', 'HEAD', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
 
-/** What resolving a request reads from its connection, and sets on it. */
-export interface RequestContext {
-  readonly minor: number
-  keepAlive: boolean
-  readonly remoteAddress: string
-  /** Whether the peer is a proxy whose forwarding fields are believed. */
-  readonly isTrusted: boolean
-  readonly proto: 'http' | 'https'
-  readonly purpose: Purpose
-  added: string
-  addedFor: string
-}
-
 /** Finds a request's route and the head to forward it with, or why it cannot be forwarded. */
 export function resolveRequest(
   bytes: Buffer,
   head: Head,
-  context: RequestContext,
+  context: ClientConnection,
   thread: ProxyThread,
 ): ResolvedRequest | Because {
   const method = methodOf(bytes, head)
@@ -63,7 +50,7 @@ export function resolveRequest(
   const route =
     purpose.is === 'requests'
       ? thread.routes.get(purpose.route)
-      : routes && (routes.only ?? matchRoute(routes, bytes, head, target))
+      : (routes?.only ?? routes?.match(target ?? pathOf(bytes, head)))
   if (!route) return 'unknown-host'
   const line =
     target !== undefined || head.minor === 0 ? `${method} ${target ?? pathOf(bytes, head)} HTTP/1.1\r\n` : undefined
@@ -110,15 +97,6 @@ function is(text: string, bytes: Buffer, start: number, end: number): boolean {
   return true
 }
 
-function matchRoute(
-  routes: { match(path: string, field: (name: string) => string | undefined): Route | undefined },
-  bytes: Buffer,
-  head: Head,
-  target: string | undefined,
-): Route | undefined {
-  return routes.match(target ?? pathOf(bytes, head), (name) => fieldValue(bytes, head, name))
-}
-
 /** The first element of a list: the value that the outermost proxy wrote. */
 function listedFirst(value: string | undefined): string | undefined {
   return value?.split(',')[0]?.trim()
@@ -144,7 +122,7 @@ function upgradeOf(bytes: Buffer, head: Head): string | undefined {
 }
 
 /** The X-Forwarded fields at the end of a head. Values of a trusted proxy are kept and extended, those of other clients dropped. */
-function addedFields(bytes: Buffer, head: Head, context: RequestContext, host: string): string {
+function addedFields(bytes: Buffer, head: Head, context: ClientConnection, host: string): string {
   if (!head.hasForwarded || !context.isTrusted) {
     if (context.addedFor !== host || context.added === '') {
       context.added = flat(forwarding(context.remoteAddress, host, context.proto))

@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders, OutgoingHttpHeaders, ServerHttp2Stream } from 'node:http2'
 import { isIdempotent } from '../http1/exchange.ts'
 import { Head } from '../wire/head.ts'
+import type { Http2Exchange } from './http2-exchange.ts'
 import { responseFields } from '../routing/rewrite.ts'
 import type { UpstreamFailure, Framing, UpstreamRequest, UpstreamConnection } from '../routing/upstream-connection.ts'
 
@@ -14,24 +15,6 @@ export interface Http1Request {
   readonly isHead: boolean
   /** It may be sent twice, and all of it is in its head. */
   readonly mayRepeat: boolean
-}
-
-/** The exchange that a leg belongs to. */
-export interface LegOwner {
-  respond(
-    headers: OutgoingHttpHeaders,
-    status: number,
-    end: { readonly now: boolean; readonly trailers: boolean },
-  ): void
-  /** More of the request has gone out. */
-  moved(): void
-  /** The client does not read, or reads again. */
-  stalled(isStalled: boolean): void
-  /** No pod has received any byte of the request. */
-  unsent(): void
-  /** A pod may have received the request, which is safe to send twice. */
-  unanswered(): void
-  failed(): void
 }
 
 const check = new Head({ headBytes: 131_072, fields: 500, targetBytes: 65_536 })
@@ -65,7 +48,7 @@ export function http1Request(
 export class Http1Leg implements UpstreamRequest {
   readonly #stream: ServerHttp2Stream
   readonly #request: Http1Request
-  readonly #owner: LegOwner
+  readonly #owner: Http2Exchange
   readonly isHead: boolean
   readonly asksUpgrade = false
   readonly unchunked = true
@@ -73,7 +56,7 @@ export class Http1Leg implements UpstreamRequest {
   #upstream: UpstreamConnection | undefined
   #trailers: IncomingHttpHeaders = {}
 
-  constructor(stream: ServerHttp2Stream, request: Http1Request, owner: LegOwner) {
+  constructor(stream: ServerHttp2Stream, request: Http1Request, owner: Http2Exchange) {
     this.#stream = stream
     this.#request = request
     this.#owner = owner

@@ -6,10 +6,10 @@ import http2, {
   type ServerHttp2Stream,
 } from 'node:http2'
 import { statusFor, type Because } from '../answers/answers.ts'
-import { fallbackTarget, type ProxyThread } from '../routing/proxy-thread.ts'
-import { cell, noteStatus, noteWait } from '../routing/counters.ts'
+import type { ProxyThread } from '../routing/proxy-thread.ts'
+import { cell, noteStatus } from '../routing/counters.ts'
 import { isIdempotent, maxReplays } from '../http1/exchange.ts'
-import { Http1Leg, http1Request, type LegOwner } from './http1-leg.ts'
+import { Http1Leg, http1Request } from './http1-leg.ts'
 import { answerStream, giveStream } from './http2-answer.ts'
 import { QueueEntry } from '../routing/queue-entry.ts'
 import type { Refusal, Waiter } from '../routing/ports.ts'
@@ -17,7 +17,7 @@ import type { Route } from '../routing/route.ts'
 import { findStaticAnswer, type StaticAnswer } from '../routing/static-answer.ts'
 import type { Endpoint, Target } from '../routing/target.ts'
 import type { UpstreamConnection } from '../routing/upstream-connection.ts'
-import { isNavigation, defaultWaitingPage, refreshSeconds } from '../answers/waiting-page.ts'
+import { isNavigation, refreshSeconds, waitingPage } from '../answers/waiting-page.ts'
 
 export interface Http2Request {
   readonly headers: IncomingHttpHeaders
@@ -40,18 +40,13 @@ const hopByHop = new Set([
 const sessions = new WeakMap<Endpoint, ClientHttp2Session>()
 
 /** One HTTP/2 stream and its answer, trailers included. */
-export class Http2Exchange implements Waiter, LegOwner {
+export class Http2Exchange implements Waiter {
   readonly #thread: ProxyThread
   readonly route: Route
   readonly #stream: ServerHttp2Stream
   readonly #request: Http2Request
-  deadlineAt = 0
-  #since = 0
-  cold = false
-  #entry: QueueEntry | undefined
+  readonly #entry: QueueEntry
   #ended = false
-  /** The request was sent to the fallback, so there is no further one. */
-  #fellBack = false
   /** A health check: it must not wake the workload. */
   #isProbe = false
   #replays = 0
@@ -68,6 +63,7 @@ export class Http2Exchange implements Waiter, LegOwner {
     this.route = route
     this.#stream = stream
     this.#request = request
+    this.#entry = new QueueEntry(thread, this)
   }
 
   begin(): void {
@@ -77,10 +73,8 @@ export class Http2Exchange implements Waiter, LegOwner {
     if (fixed && (fixed.when === 'always' || !isWarm))
       return this.#give(fixed, { 'x-sojourn-because': 'static-answer' })
     this.#isProbe = isProbe(this.route, this.#request)
-    if (this.#isProbe && !isWarm) {
-      const { probeStatus: status } = config
-      return this.#give({ status, type: 'text/plain', body: 'asleep\n' }, { 'x-sojourn-because': 'asleep' })
-    }
+    if (this.#isProbe && !isWarm)
+      return this.#give({ status: 200, type: 'text/plain', body: 'asleep\n' }, { 'x-sojourn-because': 'asleep' })
     if (!this.#isProbe) this.route.cells[cell.started]!++
     this.#stream.on('close', () => this.#end())
     this.#stream.on('finish', () => this.#answered())
@@ -101,37 +95,22 @@ export class Http2Exchange implements Waiter, LegOwner {
   }
 
   resume(): void {
-    const target = this.#entry?.target
+    const { target } = this.#entry
     if (target) this.#forward(target)
   }
 
   refuse(because: Refusal, retryAfterSeconds: number): void {
-    this.#entry?.leave()
+    this.#entry.leave()
     this.route.cells[cell.refused]!++
     noteStatus(this.route.cells, 503)
     answerStream(this.#stream, this.#request.headers, because, retryAfterSeconds)
   }
 
   checkWait(now: number): void {
-    if (now < this.deadlineAt) return this.#mayShowPage(now)
-    const { fallback } = this.route.config
-    if (!fallback || this.#fellBack) return this.refuse('not-ready-in-time', 1)
-    this.#fellBack = true
-    this.#entry?.leave()
-    this.deadlineAt = now + this.#thread.limits.dialTimeoutMs
-    if (!this.#entry?.take(fallbackTarget(this.#thread, fallback), 0)) this.refuse('queue-full', 1)
-  }
-
-  /** Shows the waiting page to a browser that has waited for a moment. */
-  #mayShowPage(now: number): void {
-    const { config, target } = this.route
-    const waitedMs = now - this.#since
-    if (!config.waitingPage || !this.cold || waitedMs < this.#thread.limits.waitingPageAfterMs) return
+    if (this.#entry.isLate(now) || !this.route.config.waitingPage || !this.#entry.isPageDue(now)) return
     if (!isNavigation(this.#method, (name) => this.#request.headers[name]?.toString())) return
-    this.#entry?.leave()
-    const { authority: host } = this.#request
-    const shown =
-      config.customPage ?? defaultWaitingPage({ host, wakingMs: target.wakingMs, expectedMs: target.expectedWakeMs })
+    this.#entry.leave()
+    const shown = waitingPage(this.route, this.#request.authority)
     this.#give({ status: 503, ...shown }, { 'x-sojourn-because': 'waking', 'retry-after': String(refreshSeconds) })
   }
 
@@ -139,12 +118,7 @@ export class Http2Exchange implements Waiter, LegOwner {
     const { target } = this.route
     if (target.state.is === 'warm' && target.waiters.size === 0 && this.#forward(target)) return
     if (target.state.is === 'refusing') return this.refuse(target.state.because, target.state.retryAfterSeconds)
-    const { limits, ports } = this.#thread
-    if (this.#since === 0) this.#since = ports.clock.monotonic()
-    this.deadlineAt = this.#since + (this.route.config.readinessTimeoutMs || limits.maxWaitMs)
-    this.cold ||= target.isCold
-    this.#entry ??= new QueueEntry(this.#thread, this)
-    if (!this.#entry.take(target, 0)) this.refuse('queue-full', 1)
+    if (!this.#entry.take(0)) this.refuse('queue-full', 1)
   }
 
   /** Sends it to a pod that has room; false when there is none. */
@@ -160,7 +134,7 @@ export class Http2Exchange implements Waiter, LegOwner {
   }
 
   #overHttp1(upstream: UpstreamConnection): void {
-    this.#entry?.leave()
+    this.#entry.leave()
     const { path, authority } = this.#request
     const request = http1Request(this.#stream, { method: this.#method, path, authority }, this.#headers(false))
     if (!request) {
@@ -174,7 +148,7 @@ export class Http2Exchange implements Waiter, LegOwner {
   }
 
   #overHttp2(endpoint: Endpoint): void {
-    this.#entry?.leave()
+    this.#entry.leave()
     this.#endpoint = endpoint
     endpoint.requestBegan()
     this.moved()
@@ -234,23 +208,20 @@ export class Http2Exchange implements Waiter, LegOwner {
     else this.failed()
   }
 
-  get #patienceMs(): number {
-    const { fallbackTimeoutMs, responseTimeoutMs } = this.route.config
-    return this.#fellBack ? fallbackTimeoutMs : responseTimeoutMs
-  }
-
   get #method(): string {
     return this.#request.headers[':method'] ?? 'GET'
   }
 
+  /** More of the request has gone out. */
   moved(): void {
-    if (!this.#stream.headersSent) this.#impatientAt = this.#thread.ports.clock.monotonic() + this.#patienceMs
+    if (!this.#stream.headersSent) this.#impatientAt = this.#thread.ports.clock.monotonic() + this.#entry.patienceMs
   }
 
+  /** The client does not read, or reads again. */
   stalled(isStalled: boolean): void {
     this.#cancelWatch?.()
     if (!isStalled) return
-    this.#impatientAt = this.#thread.ports.clock.monotonic() + this.#patienceMs
+    this.#impatientAt = this.#thread.ports.clock.monotonic() + this.#entry.patienceMs
     this.#watch()
   }
 
@@ -281,9 +252,8 @@ export class Http2Exchange implements Waiter, LegOwner {
   ): void {
     this.#cancelWatch?.()
     if (this.#stream.destroyed || this.#stream.headersSent) return
-    if (this.cold) {
-      const waitedMs = Math.max(1, Math.round(this.#thread.ports.clock.monotonic() - this.#since))
-      noteWait(this.route.cells, waitedMs)
+    if (this.#entry.cold) {
+      const waitedMs = this.#entry.noteColdStart()
       if (this.route.config.coldStartHeader) headers['x-cold-start'] = String(waitedMs)
     }
     try {
@@ -295,12 +265,14 @@ export class Http2Exchange implements Waiter, LegOwner {
     }
   }
 
+  /** No pod has received any byte of the request. */
   unsent(): void {
     if (this.#ended) return
     this.#leave()
     this.#admit()
   }
 
+  /** A pod may have received the request, which is safe to send twice. */
   unanswered(): void {
     if (this.#replays++ === maxReplays) return this.failed()
     this.route.cells[cell.retries]!++
@@ -341,7 +313,7 @@ export class Http2Exchange implements Waiter, LegOwner {
   #end(): void {
     if (this.#ended) return
     this.#ended = true
-    this.#entry?.leave()
+    this.#entry.leave()
     this.#leave()
     if (!this.#isProbe) this.route.cells[cell.finished]!++
   }

@@ -1,9 +1,9 @@
+import type { Purpose } from '../routing/ports.ts'
 import http2, { type IncomingHttpHeaders, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2'
 import type { Socket } from 'node:net'
 import type { ProxyThread } from '../routing/proxy-thread.ts'
 import { answerStream } from './http2-answer.ts'
 import { Http2Exchange } from './http2-exchange.ts'
-import type { Purpose } from '../routing/purpose.ts'
 import type { Route } from '../routing/route.ts'
 
 const maxConcurrentStreams = 250
@@ -66,14 +66,10 @@ export class Http2Front {
     if (!isPath(path, headers[':method'])) return answerStream(stream, headers, 'malformed-request')
     const routes = this.#thread.table.find(authority)
     if (routes === 'invalid' || authority === '') return answerStream(stream, headers, 'bad-host')
-    const field = (name: string) => {
-      const value = headers[name]
-      return Array.isArray(value) ? value.join(', ') : value
-    }
     const route: Route | undefined =
       from.purpose.is === 'requests'
         ? this.#thread.routes.get(from.purpose.route)
-        : (routes?.only ?? routes?.match(path, field))
+        : (routes?.only ?? routes?.match(path))
     if (!route) return answerStream(stream, headers, 'unknown-host')
     new Http2Exchange(this.#thread, route, stream, { ...from, headers, authority, path }).begin()
   }

@@ -7,8 +7,7 @@ import type { ProxyThread } from '../routing/proxy-thread.ts'
 import { Counters } from '../routing/counters.ts'
 import { Http2Front } from '../http2/http2-front.ts'
 import { OpaqueConnection } from '../http1/opaque-connection.ts'
-import { defaultLimits, type ProxyLimits, type ProxyPorts } from '../routing/ports.ts'
-import { forHosts, type Purpose } from '../routing/purpose.ts'
+import { defaultLimits, type ProxyLimits, type ProxyPorts, forHosts, type Purpose } from '../routing/ports.ts'
 import type { Route, RouteConfig } from '../routing/route.ts'
 import { trustedProxies } from '../routing/trusted-proxies.ts'
 import { RouteTable } from '../routing/route-table.ts'
@@ -81,7 +80,7 @@ export class Proxy implements DataPlane {
     }
     if (former) this.removeRoute(config.id)
     const target = this.#target(config.target)
-    target.routeAdded()
+    target.routes++
     const route = { config, target, cells: this.#thread.counters.slot(config.slot), waiting: 0, removed: false }
     this.#routes.set(config.id, route)
     this.#thread.table.add(route)
@@ -94,8 +93,8 @@ export class Proxy implements DataPlane {
     this.#routes.delete(id)
     this.#thread.table.remove(route)
     route.removed = true
-    for (const waiter of route.target.waiters) if (waiter.route === route) waiter.refuse('route-gone', 1)
-    if (route.target.routeRemoved()) return
+    for (const { waiter } of route.target.waiters) if (waiter.route === route) waiter.refuse('route-gone', 1)
+    if (--route.target.routes > 0) return
     route.target.close()
     this.#thread.targets.delete(route.target.id)
   }

@@ -68,24 +68,27 @@ export const defaultLimits: ProxyLimits = {
 }
 
 /** Why a request was turned away instead of forwarded. */
-export type Refusal =
-  | 'queue-full'
-  | 'not-ready-in-time'
-  | 'wake-denied'
-  | 'backoff'
-  | 'route-gone'
-  | 'target-gone'
-  | 'shutting-down'
+export type Refusal = 'queue-full' | 'not-ready-in-time' | 'wake-denied' | 'backoff' | 'route-gone' | 'target-gone'
 
-/** A request that waits for its target, in one list per target, oldest first. */
+/** A request that waits for its target, by its entry in the list of the target, oldest first. */
 export interface Waiter {
   readonly route: Route
-  readonly deadlineAt: number
-  /** Its workload was asleep or unreachable while it waited. */
-  cold: boolean
   /** The workload can take it now: go on. */
   resume(): void
   refuse(because: Refusal, retryAfterSeconds: number): void
   /** Looked at while it waits: time to show a page, or to leave. */
   checkWait(now: number): void
 }
+
+/** What connections to a listener are for. */
+export type Purpose =
+  /** Requests, each to the route that its host leads to. */
+  | { readonly is: 'hosts' }
+  /** Questions whether a host's workload is up, from a proxy in front of it: each waits until it is. Nothing is forwarded. */
+  | { readonly is: 'checks' }
+  /** Requests, all to one route, whatever host they name. */
+  | { readonly is: 'requests'; readonly route: string }
+  /** Bytes of any protocol, all to one route, passed on as they are. */
+  | { readonly is: 'bytes'; readonly route: string }
+
+export const forHosts: Purpose = { is: 'hosts' }

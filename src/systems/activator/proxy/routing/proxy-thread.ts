@@ -1,7 +1,6 @@
 import type { Socket } from 'node:net'
 import type { Counters } from './counters.ts'
-import type { CoarseTime, ProxyLimits, ProxyPorts } from './ports.ts'
-import type { Purpose } from './purpose.ts'
+import type { CoarseTime, ProxyLimits, ProxyPorts, Purpose } from './ports.ts'
 import type { Address, Route } from './route.ts'
 import type { RouteTable } from './route-table.ts'
 import { Target } from './target.ts'

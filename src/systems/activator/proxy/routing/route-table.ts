@@ -25,23 +25,14 @@ export class HostRoutes {
     this.#note()
   }
 
-  /** The most exact route for a path; `field` answers a request field's value by its lower-case name. */
-  match(path: string, field: (name: string) => string | undefined): Route | undefined {
-    return this.#routes.find(({ config }) => {
-      if (!hasPrefix(path, config.pathPrefix)) return false
-      return config.headers.every(({ name, value }) => {
-        const found = field(name.toLowerCase())
-        return found !== undefined && (value === undefined || value === found)
-      })
-    })
+  /** The most exact route for a path. */
+  match(path: string): Route | undefined {
+    return this.#routes.find(({ config }) => hasPrefix(path, config.pathPrefix))
   }
 
   #note(): void {
     const [first] = this.#routes
-    this.only =
-      this.#routes.length === 1 && first?.config.pathPrefix === '/' && first.config.headers.length === 0
-        ? first
-        : undefined
+    this.only = this.#routes.length === 1 && first?.config.pathPrefix === '/' ? first : undefined
   }
 }
 
@@ -97,11 +88,7 @@ export class RouteTable {
 }
 
 function byPrecision({ config: a }: Route, { config: b }: Route): number {
-  return (
-    b.pathPrefix.length - a.pathPrefix.length ||
-    b.headers.length - a.headers.length ||
-    (a.id < b.id ? -1 : a.id > b.id ? 1 : 0)
-  )
+  return b.pathPrefix.length - a.pathPrefix.length || (a.id < b.id ? -1 : a.id > b.id ? 1 : 0)
 }
 
 /** Prefixes end at segment borders: `/api` covers `/api` and `/api/x`, not `/apis`. */

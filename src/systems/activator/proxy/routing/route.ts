@@ -1,12 +1,6 @@
 import type { StaticAnswer } from './static-answer.ts'
 import type { Target } from './target.ts'
 
-/** A field a request must carry; without a value, any value will do. */
-export interface HeaderMatch {
-  readonly name: string
-  readonly value?: string
-}
-
 /** One way to a target, as the control plane publishes it. Immutable: a change is a new value under the same id. */
 export interface RouteConfig {
   readonly id: string
@@ -17,7 +11,6 @@ export interface RouteConfig {
   /** Canonical hosts; `*.example.io` and `*` match what no longer name matches. */
   readonly hosts: readonly string[]
   readonly pathPrefix: string
-  readonly headers: readonly HeaderMatch[]
   /** How long a request may wait for the workload; 0 leaves only the global bound. */
   readonly readinessTimeoutMs: number
   /** How long the workload may take to begin its answer. */
@@ -36,8 +29,6 @@ export interface RouteConfig {
   readonly probeAgents: readonly string[]
   /** Paths that never wake the workload, exactly as requested. */
   readonly probePaths: readonly string[]
-  /** What such a probe is told while the workload sleeps. */
-  readonly probeStatus: number
   /** How long a silent tunnel may last; 0 is for ever. */
   readonly tunnelIdleMs: number
   /** Where requests go when the workload is not ready in time. */
@@ -64,7 +55,6 @@ export interface Route {
 
 export const routeDefaults = {
   pathPrefix: '/',
-  headers: [],
   readinessTimeoutMs: 60_000,
   responseTimeoutMs: 300_000,
   maxWaiting: 1000,
@@ -73,7 +63,6 @@ export const routeDefaults = {
   coldStartHeader: true,
   probeAgents: ['kube-probe/', 'GoogleHC/', 'ELB-HealthChecker/'],
   probePaths: [],
-  probeStatus: 200,
   tunnelIdleMs: 0,
   fallbackTimeoutMs: 30_000,
 } as const satisfies Partial<RouteConfig>

@@ -1,5 +1,6 @@
 import type { Address } from './route.ts'
-import type { CoarseTime, ProxyLimits, ProxyPorts, Refusal, Waiter } from './ports.ts'
+import type { CoarseTime, ProxyLimits, ProxyPorts, Refusal } from './ports.ts'
+import type { QueueEntry } from './queue-entry.ts'
 import { UpstreamConnection } from './upstream-connection.ts'
 
 /** A workload as the control plane sees it. `draining` holds new requests back until the control plane has decided. */
@@ -26,15 +27,15 @@ export class Endpoint {
   readonly idle: UpstreamConnection[] = []
   readonly dials = new Set<UpstreamConnection>()
   /** Requests at a time. */
-  #limit = Infinity
+  limit = Infinity
+  busy = 0
+  /** The pod answered when last dialled. If not, one dial at a time is enough to see whether it is back. */
+  proven = true
+  /** The last dial failed, and the pause before the next one is not over. */
+  resting = false
+  retired = false
   /** Connections, those being dialled included. */
   #open = 0
-  #busy = 0
-  /** False after a failed dial: then one dial at a time is enough to see whether the pod is back. */
-  #proven = true
-  /** The last dial failed, and the pause before the next one is not over. */
-  #resting = false
-  #retired = false
   readonly #closers: (() => void)[] = []
 
   constructor(address: Address, target: Target) {
@@ -44,38 +45,21 @@ export class Endpoint {
 
   /** Whether a request could go to it now. */
   hasRoom({ maxConnectionsPerPod, maxDialsPerPod }: ProxyLimits): boolean {
-    if (this.#resting || this.#busy >= this.#limit) return false
+    if (this.resting || this.busy >= this.limit) return false
     return (
       this.idle.length > 0 ||
-      (this.#open < maxConnectionsPerPod && this.dials.size < (this.#proven ? maxDialsPerPod : 1))
+      (this.#open < maxConnectionsPerPod && this.dials.size < (this.proven ? maxDialsPerPod : 1))
     )
   }
 
-  get busy(): number {
-    return this.#busy
-  }
-
-  /** The pod answered when last dialled. */
-  get proven(): boolean {
-    return this.#proven
-  }
-
-  get resting(): boolean {
-    return this.#resting
-  }
-
-  get retired(): boolean {
-    return this.#retired
-  }
-
   requestBegan(): void {
-    this.#busy++
-    this.target.requestBegan()
+    this.busy++
+    this.target.busy++
   }
 
   requestEnded(): void {
-    this.#busy--
-    this.target.requestEnded()
+    this.busy--
+    this.target.busy--
   }
 
   dialling(connection: UpstreamConnection): void {
@@ -85,7 +69,7 @@ export class Endpoint {
 
   connected(connection: UpstreamConnection): void {
     this.dials.delete(connection)
-    this.#proven = true
+    this.proven = true
     this.target.reached()
   }
 
@@ -94,19 +78,11 @@ export class Endpoint {
     this.dials.delete(connection)
   }
 
-  /** A dial failed: no other until `tryAgain`. */
+  /** A dial failed: no other for a moment. */
   rest(): void {
-    this.#resting = true
-    this.#proven = false
+    this.resting = true
+    this.proven = false
     this.closeIdle()
-  }
-
-  tryAgain(): void {
-    this.#resting = false
-  }
-
-  setLimit(limit: number): void {
-    this.#limit = limit
   }
 
   /** Something else to close when the pod is no longer used. */
@@ -116,7 +92,7 @@ export class Endpoint {
 
   retire(): void {
     for (const close of this.#closers.splice(0)) close()
-    this.#retired = true
+    this.retired = true
     this.closeIdle()
   }
 
@@ -131,13 +107,13 @@ export class Target {
   readonly time: CoarseTime
   readonly #limits: ProxyLimits
   readonly #ports: ProxyPorts
-  readonly waiters = new Set<Waiter>()
+  readonly waiters = new Set<QueueEntry>()
   #state: TargetState = { is: 'cold' }
   #endpoints: Endpoint[] = []
   /** Requests forwarded and not ended. */
-  #busy = 0
+  busy = 0
   /** Routes that lead here. */
-  #routes = 0
+  routes = 0
   readonly #wakesMs: number[] = []
   #wokenAt = -Infinity
   /** When a request last waited for it. */
@@ -157,27 +133,6 @@ export class Target {
 
   get state(): TargetState {
     return this.#state
-  }
-
-  get busy(): number {
-    return this.#busy
-  }
-
-  requestBegan(): void {
-    this.#busy++
-  }
-
-  requestEnded(): void {
-    this.#busy--
-  }
-
-  routeAdded(): void {
-    this.#routes++
-  }
-
-  /** Returns whether another route still leads here. */
-  routeRemoved(): boolean {
-    return --this.#routes > 0
   }
 
   get protocol(): 'http1' | 'h2c' {
@@ -211,11 +166,11 @@ export class Target {
     if (state.is === 'warm') this.#replaceEndpoints(state.endpoints)
     else if (state.is === 'draining') for (const endpoint of this.#endpoints) endpoint.closeIdle()
     else this.#replaceEndpoints([])
-    if (state.is === 'cold') for (const waiter of this.waiters) waiter.cold = true
+    if (state.is === 'cold') for (const entry of this.waiters) entry.cold = true
     if (state.is === 'refusing') {
       // Requests that wait already keep their own deadline; only a final refusal ends them before it.
       if (state.because === 'backoff') return
-      for (const waiter of this.waiters) waiter.refuse(state.because, state.retryAfterSeconds)
+      for (const { waiter } of this.waiters) waiter.refuse(state.because, state.retryAfterSeconds)
     } else {
       this.#wokenAt = -Infinity
       this.dispatch()
@@ -262,8 +217,8 @@ export class Target {
     return this.#state.is === 'warm' && this.waiters.size === 0 && this.#endpoints.some(isUp)
   }
 
-  wait(waiter: Waiter): void {
-    this.waiters.add(waiter)
+  wait(entry: QueueEntry): void {
+    this.waiters.add(entry)
     this.dispatch()
   }
 
@@ -271,7 +226,7 @@ export class Target {
   dispatch(): void {
     if (this.waiters.size === 0) return
     if (this.#state.is !== 'warm') return this.requestWake()
-    for (const waiter of this.waiters) {
+    for (const { waiter } of this.waiters) {
       if (!this.#endpoints.some((endpoint) => endpoint.hasRoom(this.#limits))) break
       waiter.resume()
     }
@@ -299,7 +254,7 @@ export class Target {
     this.#fault = { since, message: `${failureOf(error)} at ${endpoint.address.host}:${endpoint.address.port}` }
     this.#cancelRedial ??= this.#ports.clock.after(redialMs, () => {
       this.#cancelRedial = undefined
-      for (const each of this.#endpoints) each.tryAgain()
+      for (const each of this.#endpoints) each.resting = false
       this.dispatch()
     })
   }
@@ -314,7 +269,7 @@ export class Target {
       while (expired < endpoint.idle.length && now - endpoint.idle[expired]!.since > upstreamIdleMs) expired++
       for (const connection of endpoint.idle.splice(0, expired)) connection.destroy()
     }
-    for (const waiter of this.waiters) waiter.checkWait(now)
+    for (const { waiter } of this.waiters) waiter.checkWait(now)
     // Requests that were answered just now have made room.
     this.dispatch()
   }
@@ -322,7 +277,7 @@ export class Target {
   close(): void {
     this.#cancelRedial?.()
     this.#cancelRedial = undefined
-    for (const waiter of this.waiters) waiter.refuse('route-gone', 1)
+    for (const { waiter } of this.waiters) waiter.refuse('route-gone', 1)
     for (const endpoint of this.#endpoints) endpoint.retire()
     this.#endpoints = []
   }
@@ -335,8 +290,8 @@ export class Target {
       const key = `${address.host} ${address.port}`
       const endpoint = kept.get(key) ?? new Endpoint(address, this)
       kept.delete(key)
-      endpoint.tryAgain()
-      endpoint.setLimit(address.limit ?? Infinity)
+      endpoint.resting = false
+      endpoint.limit = address.limit ?? Infinity
       return endpoint
     })
     for (const gone of kept.values()) gone.retire()

@@ -28,7 +28,7 @@ export interface UpstreamUser {
   tunnelled(payload: string | Buffer): void
   tunnelEnded(): void
   drained(): void
-  broke(because: UpstreamFailure, kept: boolean): void
+  broke(because: UpstreamFailure): void
 }
 
 /** The request a connection serves, as the connection sees it. */
@@ -68,7 +68,6 @@ export class UpstreamConnection implements SocketOwner {
   #chunks: ChunkedBody | undefined
   #carry: Buffer | undefined
   #reusable = true
-  #uses = 0
   /** The pod has said, properly, that it will send no more. */
   #hasEnded = false
 
@@ -82,10 +81,6 @@ export class UpstreamConnection implements SocketOwner {
 
   get open(): boolean {
     return this.#phase !== 'dialling' && this.#phase !== 'dead'
-  }
-
-  get dialling(): boolean {
-    return this.#phase === 'dialling'
   }
 
   /** What came behind the content of the last answer. */
@@ -123,7 +118,6 @@ export class UpstreamConnection implements SocketOwner {
   begin(): void {
     this.#phase = 'head'
     this.#reusable = true
-    this.#uses++
   }
 
   /** False when the pod cannot keep up. */
@@ -285,7 +279,7 @@ export class UpstreamConnection implements SocketOwner {
     this.#release()
     this.#die()
     this.socket.destroy()
-    served?.broke(because, this.#uses > 1)
+    served?.broke(because)
   }
 
   closed(): void {
@@ -299,9 +293,9 @@ export class UpstreamConnection implements SocketOwner {
     if (phase === 'dialling') this.endpoint.target.dialFailed(this.endpoint, this.socket.errored)
     if (!carried) return
     if (phase === 'tunnel' && this.#hasEnded) carried.tunnelEnded()
-    else if (phase === 'dialling') carried.broke('dial-failed', false)
-    else if (phase === 'head' && !this.#carry) carried.broke('closed-unanswered', this.#uses > 1)
-    else carried.broke('truncated', false)
+    else if (phase === 'dialling') carried.broke('dial-failed')
+    else if (phase === 'head' && !this.#carry) carried.broke('closed-unanswered')
+    else carried.broke('truncated')
   }
 
   #release(): void {

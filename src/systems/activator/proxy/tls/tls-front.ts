@@ -3,7 +3,7 @@ import tls, { type TLSSocket } from 'node:tls'
 import { socketOptions } from '../wire/adopt-socket.ts'
 import type { Certificate, CertificateStore } from './certificates.ts'
 import type { ProxyLimits, ProxyPorts } from '../routing/ports.ts'
-import { ProxyPreamble } from '../wire/proxy-protocol.ts'
+import { readPreamble } from '../wire/proxy-protocol.ts'
 import { tlsOptions, type TlsPolicy } from './tls-policy.ts'
 
 export interface TlsFrontParts {
@@ -54,7 +54,7 @@ export class TlsFront {
         cancel()
         this.#clients.delete(end)
       })
-      readPreamble(raw, (address) => {
+      afterPreamble(raw, (address) => {
         cancel()
         if (address !== undefined) this.#clients.set(end, address)
         this.#server.emit('connection', raw)
@@ -67,12 +67,11 @@ function endOf({ remoteAddress = '', remotePort = 0 }: Socket): string {
   return `${remoteAddress} ${remotePort}`
 }
 
-function readPreamble(raw: Socket, done: (address: string | undefined) => void): void {
-  const preamble = new ProxyPreamble()
+function afterPreamble(raw: Socket, done: (address: string | undefined) => void): void {
   let bytes = Buffer.alloc(0)
   const onData = (chunk: Buffer) => {
     bytes = Buffer.concat([bytes, chunk])
-    const found = preamble.read(bytes)
+    const found = readPreamble(bytes)
     if (found === 'incomplete') return
     raw.off('data', onData)
     if (found === 'malformed') return void raw.destroy()

@@ -10,18 +10,16 @@ export interface Preamble {
 }
 
 /** Reads the PROXY protocol header, in text or binary form, that a load balancer puts in front of a connection. */
-export class ProxyPreamble {
-  read(bytes: Buffer): Preamble | 'incomplete' | 'malformed' {
-    const compared = Math.min(bytes.length, signature.length)
-    if (bytes.subarray(0, compared).equals(signature.subarray(0, compared))) {
-      return bytes.length < 16 ? 'incomplete' : binary(bytes)
-    }
-    const text = bytes.toString('latin1', 0, maxLineBytes)
-    const found = line.exec(text)
-    if (found) return { length: found[0].length, address: found[2] }
-    const start = 'PROXY '.slice(0, text.length)
-    return text.startsWith(start) && !text.includes('\n') && text.length < maxLineBytes ? 'incomplete' : 'malformed'
+export function readPreamble(bytes: Buffer): Preamble | 'incomplete' | 'malformed' {
+  const compared = Math.min(bytes.length, signature.length)
+  if (bytes.subarray(0, compared).equals(signature.subarray(0, compared))) {
+    return bytes.length < 16 ? 'incomplete' : binary(bytes)
   }
+  const text = bytes.toString('latin1', 0, maxLineBytes)
+  const found = line.exec(text)
+  if (found) return { length: found[0].length, address: found[2] }
+  const start = 'PROXY '.slice(0, text.length)
+  return text.startsWith(start) && !text.includes('\n') && text.length < maxLineBytes ? 'incomplete' : 'malformed'
 }
 
 function binary(bytes: Buffer): Preamble | 'incomplete' | 'malformed' {
