@@ -1,18 +1,18 @@
 import type { Client } from '../../client/client.ts'
 import { endpointSlices, horizontalPodAutoscalers, secrets, services } from '../../kube/core-types.ts'
+import type { Key } from '../../kube/key.ts'
 import { refOf } from '../../kube/object.ts'
 import type { Informer } from '../../runtime/cache/informer.ts'
 import type { Informers } from '../../runtime/cache/informers.ts'
 import type { EventRecorder } from '../../runtime/observability/event-recorder.ts'
 import type { Logger } from '../../runtime/observability/log.ts'
 import type { Metrics } from '../../runtime/observability/metrics.ts'
-import { sleep, type Clock } from '../../runtime/time/clock.ts'
+import type { Clock } from '../../runtime/time/clock.ts'
 import { Actions } from './cluster/act.ts'
-import { probeActivity } from './cluster/activity.ts'
+import type { Core } from './cluster/core.ts'
 import { DomainStore } from './cluster/domain-store.ts'
 import { SleepRules, type CompatibleTool } from './cluster/sleep-rules.ts'
-import { autoscalerTarget, sliceService, type Caches } from './cluster/observe.ts'
-import { TakeoverActions } from './cluster/takeover-actions.ts'
+import { autoscalerTarget, sliceService } from './cluster/observe.ts'
 import { WorkloadCaches } from './cluster/workload-caches.ts'
 import type { Decision } from './decision/decide.ts'
 import { UsageTracker } from './decision/usage.ts'
@@ -23,7 +23,7 @@ import { DomainRules } from './model/domain-rules.ts'
 import { HostClaims } from './model/host-claims.ts'
 import { settingDefaults, type SettingDefaults } from './model/service-settings.ts'
 import type { EndpointSlice } from './model/endpoints.ts'
-import { ServiceRegistry, type OnDemandService } from './model/service-registry.ts'
+import { ServiceRegistry } from './model/service-registry.ts'
 import type { DataPlane } from './proxy/planes/data-plane.ts'
 import type { Wake } from './proxy/routing/ports.ts'
 import { Governance } from './reconcile/governance.ts'
@@ -71,40 +71,19 @@ export interface ActivatorOptions {
   readonly compatibility?: readonly CompatibleTool[]
 }
 
-/** What every part of one activator shares. */
-interface Shared {
-  readonly ports: ActivatorPorts
-  readonly options: ActivatorOptions
-  readonly plane: DataPlane
-  readonly caches: Caches
-  readonly workloads: WorkloadCaches
-  readonly registry: ServiceRegistry
-  readonly usage: UsageTracker
-  readonly wakeAttempts: WakeAttempts
-  readonly actions: Actions
+/** An activator's parts, wired but not started. */
+export interface ActivatorParts extends Core {
   readonly queues: WorkQueues
-  readonly now: () => number
-  readonly domainRules: DomainRules
   readonly sleepRules: SleepRules
   readonly governance: Governance
-  readonly claims: HostClaims
-}
-
-/** An activator's parts, wired but not started. */
-export interface ActivatorParts extends Omit<Shared, 'ports' | 'options'> {
   readonly publisher: Publisher
   readonly listeners: PortListeners
   readonly takeover: TakeoverReconciler
-  readonly tls: TlsParts | undefined
+  readonly tls: { readonly secrets: Informer; readonly certificates: CertificatePublisher } | undefined
   /** Undefined where one namespace is served: nothing there can be taken from another. */
   readonly domains: DomainStore | undefined
   /** Reports what keeps the ready pods of a Service from being reached. */
   readonly noteFault: (service: string, fault: string) => void
-}
-
-interface TlsParts {
-  readonly secrets: Informer
-  readonly certificates: CertificatePublisher
 }
 
 /** What the parts call back; none is called before they are started. */
@@ -121,186 +100,106 @@ export function buildActivator(
   options: ActivatorOptions,
   hooks: ActivatorHooks,
 ): ActivatorParts {
-  const shared = share(ports, options, {
-    ...hooks,
+  const { client, informers, peers } = ports
+  const { dryRun = false, namespace, compatibility = [], part = 'all', takeover: taking } = options
+  const queues = new WorkQueues({
+    ...ports,
     reconcileService: (key) => service.reconcile(key),
     reconcileWorkload: (key) => workload.reconcile(key),
   })
-  const publisher = openPublisher(shared)
-  const listeners = openListeners(shared, publisher)
-  const takeover = openTakeover(shared, publisher, listeners)
-  const tls = options.tls ? openTls(shared, (id) => service.hostsOf(id)) : undefined
-  const feed = { publisher, listeners, takeover, tls }
-  const workload = workloadReconciler(shared, feed, hooks.onDecision)
-  const service = serviceReconciler(shared, feed, hooks)
-  const domains = options.namespace === undefined ? openDomains(shared) : undefined
-  return { ...shared, ...feed, domains, noteFault: (id, fault) => workload.noteFault(id, fault) }
-}
-
-type Feed = Pick<ActivatorParts, 'publisher' | 'listeners' | 'takeover' | 'tls'>
-
-function share(
-  ports: ActivatorPorts,
-  options: ActivatorOptions,
-  calls: Pick<ActivatorHooks, 'onWake'> &
-    Pick<ConstructorParameters<typeof WorkQueues>[0], 'reconcileService' | 'reconcileWorkload'>,
-): Shared {
-  const { client, informers, clock } = ports
-  const plane = ports.openPlane(calls.onWake)
+  const core = openCore(ports, options, { queues, onWake: hooks.onWake })
+  const { workloads, caches, registry, now } = core
+  const onChange = (changed: string | undefined) => queues.enqueueWorkloads(workloads.inNamespace(changed).map(refOf))
+  const rules = new SleepRules({ client, informers, namespace, compatibility, now, onChange })
+  const governance = new Governance({ ...core, rules })
   const domainRules = new DomainRules({ requireGrant: options.requireDomainGrant ?? false })
-  const queues = new WorkQueues({ ...ports, ...calls })
-  const workloads = new WorkloadCaches(
-    {
-      client,
-      informers,
-      onOpen: (informer) => queues.workloads.watch(informer),
-      onScale: (key) => queues.workloads.enqueue(key),
-    },
-    options.namespace,
-  )
-  const onChange = (namespace: string | undefined) =>
-    queues.enqueueWorkloads(workloads.inNamespace(namespace).map(refOf))
-  const now = () => clock.now()
-  const { compatibility = [] } = options
-  const sleepRules = new SleepRules({ client, informers, namespace: options.namespace, compatibility, now, onChange })
-  const registry = new ServiceRegistry()
-  const usage = new UsageTracker(() => plane.counters)
-  const actions = new Actions(client)
-  return {
-    ports,
-    options,
-    plane,
-    caches: openCaches(ports, options),
-    workloads,
-    registry,
-    usage,
-    wakeAttempts: new WakeAttempts(),
-    actions,
-    queues,
-    now,
-    domainRules,
-    sleepRules,
-    governance: new Governance({ ...ports, rules: sleepRules, workloads, registry, usage, actions, now }),
-    claims: new HostClaims(domainRules),
-  }
-}
-
-function openDomains({ ports, options, caches, registry, queues, domainRules: rules, claims }: Shared): DomainStore {
-  const { dryRun = false, scanMs, domainReleaseMs: releaseAfterMs = 600_000 } = options
-  return new DomainStore({
-    ...ports,
-    rules,
-    claims,
-    releaseAfterMs,
-    mayWrite: () => !dryRun && scanMs !== 0 && ports.peers.leading && caches.services.synced && queues.services.idle,
-    onChange: () => queues.enqueueServices([...registry.all()].map(({ id }) => id)),
-  })
-}
-
-function openCaches({ client, informers }: ActivatorPorts, options: ActivatorOptions): Caches {
-  const where = scopeOf(options)
-  return {
-    services: informers.open(client, services, where),
-    slices: informers.open<EndpointSlice>(client, endpointSlices, { ...where, indexes: { service: sliceService } }),
-    autoscalers: informers.open(client, horizontalPodAutoscalers, {
-      ...where,
-      indexes: { target: autoscalerTarget },
-    }),
-  }
-}
-
-function scopeOf({ namespace }: ActivatorOptions): { readonly namespace?: string } {
-  return namespace === undefined ? {} : { namespace }
-}
-
-function openPublisher({ ports: { peers }, caches, ...shared }: Shared): Publisher {
-  return new Publisher({
-    ...shared,
-    slices: caches.slices,
-    mayServe: () => peers.joined,
-    senderIndex: () => peers.senderIndex,
-  })
-}
-
-function openListeners({ ports: { clock, log }, plane, options }: Shared, publisher: Publisher): PortListeners {
-  return new PortListeners({ plane, publisher, clock, log, host: options.takeover?.host ?? '127.0.0.1' })
-}
-
-function openTls({ ports, options, ...shared }: Shared, hostsOf: (service: string) => readonly string[]): TlsParts {
-  const { client, informers } = ports
-  const opened = informers.open(client, secrets, { ...scopeOf(options), fieldSelector: 'type=kubernetes.io/tls' })
-  const certificates = new CertificatePublisher({
-    ...shared,
-    secrets: opened,
-    hostsOf,
-    onNews: (ids) => shared.queues.enqueueServices(ids),
-  })
-  return { secrets: opened, certificates }
-}
-
-function openTakeover(shared: Shared, publisher: Publisher, listeners: PortListeners): TakeoverReconciler {
-  const { ports, options, caches } = shared
-  const { dryRun = false, takeover } = options
-  return new TakeoverReconciler({
-    ...ports,
-    ...caches,
-    usage: shared.usage,
-    now: shared.now,
-    listeners,
-    actions: new TakeoverActions(ports.client),
-    isIdle: dryRun || takeover === undefined,
-    range: takeover?.ports,
-    hasProxies: () => options.part !== 'scaler' || ports.peers.addresses.length > 0,
-    isWarm: (asked) => publisher.isReachable(asked) && !publisher.isAsleep(asked),
-    probe: (asked) => probeActivity(asked, caches),
-  })
-}
-
-function workloadReconciler(
-  shared: Shared,
-  { publisher, takeover }: Feed,
-  onDecision: ActivatorHooks['onDecision'],
-): WorkloadReconciler {
-  const { ports, options, caches, queues } = shared
-  return new WorkloadReconciler({
-    ...ports,
-    ...shared,
-    rules: shared.sleepRules,
+  const claims = new HostClaims(domainRules)
+  const publisher = new Publisher(core)
+  const listeners = new PortListeners({ ...core, publisher, host: taking?.host ?? '127.0.0.1' })
+  const takeover = new TakeoverReconciler({
+    ...core,
     publisher,
-    pause: (ms) => sleep(ports.clock, ms),
-    dryRun: options.dryRun ?? false,
-    isProxy: options.part === 'proxy',
-    isBypassed: (asked) => takeover.isBypassed(asked),
-    probe: (asked) => probeActivity(asked, caches),
-    areServicesKnown: () => caches.services.synced && queues.services.idle,
-    onPresence: (routes) => queues.enqueueServices(routes.map(({ id }) => id)),
-    expect: (key, version, informer) => queues.workloads.expect(key, version, informer),
-    onDecision,
+    listeners,
+    isIdle: dryRun || taking === undefined,
+    range: taking?.ports,
+    hasProxies: () => part !== 'scaler' || peers.addresses.length > 0,
   })
+  const feed = { ...core, queues, publisher, listeners, takeover, governance }
+  const isProxy = part === 'proxy'
+  const workload = new WorkloadReconciler({ ...feed, rules, isProxy, onDecision: hooks.onDecision })
+  const tls = options.tls ? openTls(ports, options, { ...feed, hostsOf: (id) => service.hostsOf(id) }) : undefined
+  const service = new ServiceReconciler({
+    ...feed,
+    claims,
+    defaults: options.defaults ?? settingDefaults,
+    namespaced: namespace !== undefined,
+    companionPort: options.companionPort,
+    certificateFaults: (asked) => tls?.certificates.faultsOf(asked) ?? [],
+    isTakeoverAvailable: taking === undefined || taking.ports !== undefined,
+    onRoutes: hooks.refreshCertificates,
+    onClaim: hooks.onClaim,
+  })
+  const openDomains = () =>
+    new DomainStore({
+      ...ports,
+      rules: domainRules,
+      claims,
+      releaseAfterMs: options.domainReleaseMs ?? 600_000,
+      mayWrite: () =>
+        !dryRun && options.scanMs !== 0 && peers.leading && caches.services.synced && queues.services.idle,
+      onChange: () => queues.enqueueServices([...registry.all()].map(({ id }) => id)),
+    })
+  return {
+    ...feed,
+    sleepRules: rules,
+    tls,
+    domains: namespace === undefined ? openDomains() : undefined,
+    noteFault: (id, fault) => workload.noteFault(id, fault),
+  }
 }
 
-function serviceReconciler(
-  shared: Shared,
-  feed: Feed,
-  { refreshCertificates, onClaim }: ActivatorHooks,
-): ServiceReconciler {
-  const { ports, options, caches, queues } = shared
-  return new ServiceReconciler({
-    ...ports,
-    ...shared,
-    ...caches,
-    ...feed,
-    defaults: options.defaults ?? settingDefaults,
-    namespaced: options.namespace !== undefined,
-    companionPort: options.companionPort,
-    dryRun: options.dryRun ?? false,
-    certificateFaults: (asked: OnDemandService) => feed.tls?.certificates.faultsOf(asked) ?? [],
-    isTakeoverAvailable: options.takeover === undefined || options.takeover.ports !== undefined,
-    enqueueWorkloads: (refs) => {
-      queues.enqueueWorkloads(refs)
-      refreshCertificates()
+function openCore(
+  ports: ActivatorPorts,
+  { namespace, dryRun = false }: ActivatorOptions,
+  { queues, onWake }: { readonly queues: WorkQueues; readonly onWake: Wake },
+): Core {
+  const { client, informers, clock, log, events, peers } = ports
+  const plane = ports.openPlane(onWake)
+  const where = namespace === undefined ? {} : { namespace }
+  const onOpen = (informer: Informer) => queues.workloads.watch(informer)
+  const onScale = (key: Key) => queues.workloads.enqueue(key)
+  return {
+    client,
+    clock,
+    log,
+    events,
+    peers,
+    plane,
+    dryRun,
+    now: () => clock.now(),
+    caches: {
+      services: informers.open(client, services, where),
+      slices: informers.open<EndpointSlice>(client, endpointSlices, { ...where, indexes: { service: sliceService } }),
+      autoscalers: informers.open(client, horizontalPodAutoscalers, {
+        ...where,
+        indexes: { target: autoscalerTarget },
+      }),
     },
-    enqueueServices: (ids) => queues.enqueueServices(ids),
-    onClaim,
-  })
+    workloads: new WorkloadCaches({ client, informers, onOpen, onScale }, namespace),
+    registry: new ServiceRegistry(),
+    usage: new UsageTracker(() => plane.counters),
+    wakeAttempts: new WakeAttempts(),
+    actions: new Actions(client),
+  }
+}
+
+function openTls(
+  { client, informers }: ActivatorPorts,
+  { namespace }: ActivatorOptions,
+  feed: Core & { readonly queues: WorkQueues; readonly hostsOf: (service: string) => readonly string[] },
+): NonNullable<ActivatorParts['tls']> {
+  const where = namespace === undefined ? {} : { namespace }
+  const opened = informers.open(client, secrets, { ...where, fieldSelector: 'type=kubernetes.io/tls' })
+  const onNews = (ids: readonly string[]) => feed.queues.enqueueServices(ids)
+  return { secrets: opened, certificates: new CertificatePublisher({ ...feed, secrets: opened, onNews }) }
 }

@@ -7,11 +7,10 @@ import type { DataPlane } from './proxy/planes/data-plane.ts'
 import { cell, type Counters } from './proxy/routing/counters.ts'
 import { Triggers } from './reconcile/triggers.ts'
 import { UsageScan } from './reconcile/usage-scan.ts'
-import { PeerDrains } from './replicas/peer-drains.ts'
+import { PeerDrains } from './reconcile/peer-drains.ts'
 import type { DrainReport, PeerService } from './replicas/peers.ts'
 import { ReportedUse, type UseAnswer, type UseReport } from './replicas/reported-use.ts'
 import { UseReporter } from './replicas/use-reporter.ts'
-import { retireReplica } from './takeover/retire-replica.ts'
 import { ActivatorMetrics } from './views/activator-metrics.ts'
 import { History, type HistoryStep } from './views/history.ts'
 
@@ -32,7 +31,6 @@ export interface ActivatorRow {
 
 /** Scales workloads on demand: routes requests to annotated Services, wakes their workloads, and puts idle ones to sleep. */
 export class Activator implements PeerService {
-  readonly #ports: ActivatorPorts
   readonly #parts: ActivatorParts
   readonly #triggers: Triggers
   readonly #scan: UsageScan
@@ -45,7 +43,6 @@ export class Activator implements PeerService {
   /** In a proxy for which another process scales. */
   readonly #reporter: UseReporter | undefined
   readonly #scanMs: number
-  readonly #dryRun: boolean
   /** Where the cluster reaches this replica; peers no longer tell once it retires. */
   readonly #address: string | undefined
   #cancelScan: () => void = () => {}
@@ -54,11 +51,8 @@ export class Activator implements PeerService {
   #isStoreDue = false
 
   constructor(ports: ActivatorPorts, options: ActivatorOptions = {}) {
-    const { clock, log, peers, metrics } = ports
-    this.#ports = ports
     this.#scanMs = options.scanMs ?? defaultScanMs
-    this.#dryRun = options.dryRun ?? false
-    this.#address = peers.address
+    this.#address = ports.peers.address
     this.#parts = buildActivator(ports, options, {
       onWake: (route, fault) => {
         this.#triggers.requestWaiting(route, fault)
@@ -68,15 +62,14 @@ export class Activator implements PeerService {
       refreshCertificates: () => this.#refreshCertificates(),
       onClaim: () => this.#storeClaimsSoon(),
     })
-    const { queues } = this.#parts
-    this.#triggers = new Triggers({ ...this.#parts, peers })
-    this.#scan = new UsageScan({ ...this.#parts, log, enqueueWorkloads: (refs) => queues.enqueueWorkloads(refs) })
-    this.#drains = new PeerDrains({ ...this.#parts, clock })
+    this.#triggers = new Triggers(this.#parts)
+    this.#scan = new UsageScan(this.#parts)
+    this.#drains = new PeerDrains(this.#parts)
     const { part = 'all' } = options
-    this.#metrics = new ActivatorMetrics(metrics, { ...this.#parts, countsRequests: part !== 'scaler' })
+    this.#metrics = new ActivatorMetrics(ports.metrics, this.#parts, part !== 'scaler')
     if (part === 'scaler') this.#reportedUse = new ReportedUse(this.#parts.plane.counters as Counters[])
     if (part === 'proxy')
-      this.#reporter = new UseReporter({ ...this.#parts, log, peers, onRefused: (route) => this.#noteRefusal(route) })
+      this.#reporter = new UseReporter({ ...this.#parts, onRefused: (route) => this.#noteRefusal(route) })
   }
 
   get plane(): DataPlane {
@@ -85,8 +78,7 @@ export class Activator implements PeerService {
 
   /** Runs until the signal aborts, then writes the last uses that the API does not have yet and closes the caches. */
   async start(signal: AbortSignal): Promise<void> {
-    const { clock } = this.#ports
-    const { workloads, queues, tls, domains } = this.#parts
+    const { clock, workloads, queues, tls, domains } = this.#parts
     workloads.openUsual()
     this.#openServed()
     const stopWatching = this.#triggers.watch()
@@ -101,7 +93,7 @@ export class Activator implements PeerService {
     this.#cancelServed()
     stopWatching()
     this.#drains.close()
-    if (!this.#dryRun) await this.#scan.flush(clock.now())
+    if (!this.#parts.dryRun) await this.#scan.flush(clock.now())
     this.#close()
   }
 
@@ -146,9 +138,8 @@ export class Activator implements PeerService {
    * releases every Service that is taken over.
    */
   leave(withinMs: number): Promise<void> {
-    const { queues } = this.#parts
-    const enqueueServices = (ids: Iterable<string>) => queues.enqueueServices(ids)
-    return retireReplica({ ...this.#ports, ...this.#parts, address: this.#address, enqueueServices }, withinMs)
+    const { takeover, queues } = this.#parts
+    return takeover.retire(this.#address, withinMs, (ids) => queues.enqueueServices(ids))
   }
 
   /** Resolves when all caches have been filled. */
@@ -167,7 +158,7 @@ export class Activator implements PeerService {
     return [...this.#parts.registry.all()].map((service) => {
       const [workload] = service.settings.workloads
       const decision = workload && this.#decisions.get(workloadId(workload))
-      return { service, workload, decision, ...this.#parts.usage.of([service.id], this.#parts.now()) }
+      return { service, workload, decision, ...this.#parts.usage.of([service], this.#parts.now()) }
     })
   }
 
@@ -192,8 +183,8 @@ export class Activator implements PeerService {
   }
 
   #refreshCertificates(): void {
-    const { log } = this.#ports
-    void this.#parts.tls?.certificates
+    const { tls, log } = this.#parts
+    void tls?.certificates
       .refresh()
       .catch((error: unknown) => log.error('could not pass certificates to the proxy', { error }))
   }
@@ -201,37 +192,37 @@ export class Activator implements PeerService {
   /** Claims come in crowds at a start. Freed ones are looked for once a minute. */
   #storeClaimsSoon(): void {
     const { domains } = this.#parts
-    if (this.#isStoreDue || !domains || this.#scanMs === 0 || this.#dryRun) return
+    if (this.#isStoreDue || !domains || this.#scanMs === 0 || this.#parts.dryRun) return
     this.#isStoreDue = true
     this.#cancelStore()
     this.#storeClaimsAfter(storeSoonMs, domains)
   }
 
   #storeClaimsAfter(delayMs: number, domains: DomainStore): void {
-    this.#cancelStore = this.#ports.clock.after(delayMs, () => {
+    this.#cancelStore = this.#parts.clock.after(delayMs, () => {
       this.#isStoreDue = false
       this.#storeClaimsAfter(storeEveryMs, domains)
-      void domains.write().then((isDone) => isDone || !this.#ports.peers.leading || this.#storeClaimsSoon())
+      void domains.write().then((isDone) => isDone || !this.#parts.peers.leading || this.#storeClaimsSoon())
     })
   }
 
   /** Kinds that can sleep may be installed at any time. */
   #openServed(): void {
     const { workloads } = this.#parts
-    this.#cancelServed = this.#ports.clock.after(servedEveryMs, () => this.#openServed())
+    this.#cancelServed = this.#parts.clock.after(servedEveryMs, () => this.#openServed())
     void workloads
       .openServed()
-      .catch((error: unknown) => this.#ports.log.error('could not find out which kinds can sleep', { error }))
+      .catch((error: unknown) => this.#parts.log.error('could not find out which kinds can sleep', { error }))
   }
 
   #scanUsage(): void {
-    const { clock } = this.#ports
+    const { clock } = this.#parts
     this.#cancelScan = clock.after(this.#scanMs, () => this.#scanUsage())
     const now = clock.now()
     this.#metrics.elapsed(this.#scanMs / 1000, (id, step) => this.#history.add(id, now, step))
     this.#scan.run(now)
     void this.#reporter?.report()
-    this.#reportedUse?.keepOnly(this.#ports.peers.others)
+    this.#reportedUse?.keepOnly(this.#parts.peers.others)
   }
 
   #close(): void {

@@ -1,4 +1,5 @@
 import { maxMembers, memberLease } from '../../../runtime/sharing/lease-membership.ts'
+import { peersGroup, peersSecret } from '../replicas/peers.ts'
 
 /** A rule of RBAC. */
 export interface PolicyRule {
@@ -64,11 +65,6 @@ export const takeoverRules: readonly PolicyRule[] = [
 
 /** What it needs more to terminate TLS with certificates that Services name. */
 export const certificateRules: readonly PolicyRule[] = [{ apiGroups: [''], resources: ['secrets'], verbs: follow }]
-
-/** The Secret by which replicas know each other. */
-export const peersSecret = 'sojourn-activator-peers'
-/** The name of their group, with which the names of their Leases begin. */
-export const peersGroup = 'activator'
 
 /** What proxies need in our own namespace: a Lease of their own, and not those of the processes that scale or delete. */
 export const proxyFleetRules: readonly PolicyRule[] = [

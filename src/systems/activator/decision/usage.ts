@@ -63,10 +63,10 @@ export class UsageTracker {
   }
 
   /** How these routes are used, taken together, at this very moment. */
-  of(routes: Iterable<string>, now: number): Usage {
+  of(routes: Iterable<{ readonly id: string }>, now: number): Usage {
     let [inFlight, waiting, lastUsedAt] = [0, 0, 0]
-    for (const route of routes) {
-      const use = this.#routes.get(route)
+    for (const { id } of routes) {
+      const use = this.#routes.get(id)
       if (!use) continue
       this.#look(use, now)
       inFlight += this.#inFlight(use.slot)

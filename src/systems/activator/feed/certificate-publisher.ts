@@ -1,13 +1,11 @@
+import type { Core } from '../cluster/core.ts'
 import type { Informer } from '../../../runtime/cache/informer.ts'
 import { annotation, type Fault } from '../model/annotations.ts'
 import type { Certificate } from '../proxy/tls/certificates.ts'
-import type { DataPlane } from '../proxy/planes/data-plane.ts'
-import type { OnDemandService, ServiceRegistry } from '../model/service-registry.ts'
+import type { OnDemandService } from '../model/service-registry.ts'
 
-export interface CertificatePublisherParts {
+export interface CertificatePublisherParts extends Core {
   readonly secrets: Informer
-  readonly registry: ServiceRegistry
-  readonly plane: DataPlane
   /** The hosts that lead to a Service. */
   readonly hostsOf: (service: string) => readonly string[]
   /** What there is to say of these Services' certificates has changed. */

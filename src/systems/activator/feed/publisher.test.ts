@@ -7,6 +7,8 @@ import { SilentDataPlane } from '../proxy/planes/silent-data-plane.ts'
 import { Publisher, routeConfig } from './publisher.ts'
 import { ServiceRegistry, workloadId } from '../model/service-registry.ts'
 import { WakeAttempts } from '../decision/wake-attempts.ts'
+import type { Caches } from '../cluster/observe.ts'
+import { singleReplica } from '../replicas/peers.ts'
 import type { WorkloadCaches } from '../cluster/workload-caches.ts'
 
 const meta = {
@@ -53,10 +55,14 @@ function setUp() {
     plane: new Plane(),
     registry,
     workloads,
-    slices,
+    caches: { slices } as unknown as Caches,
     wakeAttempts,
-    senderIndex: () => ({ index: 0, count: 1 }),
-    mayServe: () => world.joined,
+    peers: {
+      ...singleReplica(),
+      get joined() {
+        return world.joined
+      },
+    },
     now: () => world.time,
   })
   publisher.setRoute(routeConfig(web, { hosts: ['web.test'], slot: 0, fallback: undefined, files: undefined }))

@@ -1,34 +1,18 @@
-import type { Informer } from '../../../runtime/cache/informer.ts'
-import type { EndpointSlice } from '../model/endpoints.ts'
+import type { Core } from '../cluster/core.ts'
 import { observeBackends } from '../cluster/observe.ts'
 import type { ServicePort } from '../model/endpoints.ts'
-import { sumOf, type DataPlane, type TargetLoad } from '../proxy/planes/data-plane.ts'
+import { sumOf, type TargetLoad } from '../proxy/planes/data-plane.ts'
 import { routeDefaults, type Address, type RouteConfig } from '../proxy/routing/route.ts'
-import { shareOf, type SenderIndex } from '../proxy/routing/shares.ts'
+import { shareOf } from '../proxy/routing/shares.ts'
 import type { TargetState } from '../proxy/routing/target.ts'
-import {
-  portRouteId,
-  workloadId,
-  type OnDemandService,
-  type ServiceRegistry,
-  type TakenPort,
-} from '../model/service-registry.ts'
+import { portRouteId, workloadId, type OnDemandService, type TakenPort } from '../model/service-registry.ts'
 import type { WaitingFiles } from '../model/static-answers.ts'
-import type { WakeAttempts } from '../decision/wake-attempts.ts'
 import type { WorkloadCaches } from '../cluster/workload-caches.ts'
 
-export interface PublisherParts {
-  readonly plane: DataPlane
-  readonly registry: ServiceRegistry
-  readonly workloads: WorkloadCaches
-  readonly slices: Informer<EndpointSlice>
-  readonly wakeAttempts: WakeAttempts
-  /** Whether requests may be served at all yet. */
-  readonly mayServe: () => boolean
-  /** Which of the replicas this one is. */
-  readonly senderIndex: () => SenderIndex
-  readonly now: () => number
-}
+export type PublisherParts = Pick<
+  Core,
+  'plane' | 'registry' | 'workloads' | 'caches' | 'wakeAttempts' | 'peers' | 'now'
+>
 
 /** Publishes routes and the state of each Service's pods to the data plane, whenever they change. */
 export class Publisher {
@@ -82,7 +66,7 @@ export class Publisher {
   /** Tells the data plane what is now true of a Service, if that is news. */
   publish(id: string): void {
     const service = this.#parts.registry.get(id)
-    if (!service || !this.#configs.has(id) || !this.#parts.mayServe()) return
+    if (!service || !this.#configs.has(id) || !this.#parts.peers.joined) return
     if (this.#held.has(id)) {
       // Asleep means that the draining replica has decided.
       if (!this.isAsleep(service) || this.#stateOf(service, service.port)?.is !== 'cold') return
@@ -112,7 +96,7 @@ export class Publisher {
 
   /** How many pods of a Service can take requests. */
   readyPods(service: OnDemandService): number {
-    return observeBackends(service, this.#parts.slices).addresses.length
+    return observeBackends(service, this.#parts.caches.slices).addresses.length
   }
 
   /** Whether any of a Service's workloads has been put to sleep. */
@@ -121,16 +105,14 @@ export class Publisher {
   }
 
   #stateOf(service: OnDemandService, port: ServicePort | undefined): TargetState | undefined {
-    const { workloads, wakeAttempts, slices, now } = this.#parts
-    const { addresses, protocol } = observeBackends(service, slices, port)
-    if (this.isAsleep(service)) {
-      return this.#refusal(service, wakeAttempts, now()) ?? { is: 'cold' }
-    }
+    const { workloads, caches } = this.#parts
+    const { addresses, protocol } = observeBackends(service, caches.slices, port)
+    if (this.isAsleep(service)) return this.#refusal(service) ?? { is: 'cold' }
     if (addresses.length > 0) return { is: 'warm', endpoints: this.#share(service, addresses), protocol }
     const [main] = service.settings.workloads
     if (main && workloads.find(main) === 'absent')
       return { is: 'refusing', because: 'target-gone', retryAfterSeconds: 5 }
-    return this.#refusal(service, wakeAttempts, now()) ?? { is: 'cold' }
+    return this.#refusal(service) ?? { is: 'cold' }
   }
 
   /** Where a pod takes only so many requests at a time, replicas keep out of each other's way. */
@@ -139,13 +121,14 @@ export class Publisher {
     if (limit === undefined) return addresses
     return shareOf(
       addresses.map((address) => ({ ...address, limit })),
-      this.#parts.senderIndex(),
+      this.#parts.peers.senderIndex,
     )
   }
 
-  #refusal(service: OnDemandService, wakeAttempts: WakeAttempts, now: number): TargetState | undefined {
+  #refusal(service: OnDemandService): TargetState | undefined {
+    const now = this.#parts.now()
     for (const workload of service.settings.workloads) {
-      const { retryAt, because } = wakeAttempts.of(workloadId(workload))
+      const { retryAt, because } = this.#parts.wakeAttempts.of(workloadId(workload))
       if (now < retryAt) return { is: 'refusing', because, retryAfterSeconds: Math.ceil((retryAt - now) / 1000) }
     }
     return undefined

@@ -1,25 +1,17 @@
 import { decidePower, type PowerDecision } from '../../../apis/environment-sleep.ts'
 import { keyOf, keyToString } from '../../../kube/key.ts'
 import { refOf, type StoredObject } from '../../../kube/object.ts'
-import type { EventRecorder } from '../../../runtime/observability/event-recorder.ts'
-import type { Actions, ScaleTarget } from '../cluster/act.ts'
+import type { ScaleTarget } from '../cluster/act.ts'
+import type { Core } from '../cluster/core.ts'
 import type { AppliedRule, SleepRules } from '../cluster/sleep-rules.ts'
-import type { WorkloadCaches } from '../cluster/workload-caches.ts'
-import type { UsageTracker } from '../decision/usage.ts'
 import { wakesAfter } from '../decision/wake-order.ts'
 import { annotation } from '../model/annotations.ts'
 import { isReady, targetOf } from '../model/power-kinds.ts'
-import type { OnDemandService, ServiceRegistry } from '../model/service-registry.ts'
+import type { OnDemandService } from '../model/service-registry.ts'
 import { asleepSince } from '../model/sleep-annotations.ts'
 
-export interface GovernanceParts {
+export interface GovernanceParts extends Core {
   readonly rules: SleepRules
-  readonly workloads: WorkloadCaches
-  readonly registry: ServiceRegistry
-  readonly usage: UsageTracker
-  readonly actions: Actions
-  readonly events: Pick<EventRecorder, 'record'>
-  readonly now: () => number
 }
 
 /** What the sleep rule of a workload wants, and whose requests are its use. */
@@ -76,10 +68,7 @@ export class Governance {
     if (!applied) return { power: rules.areKnown ? undefined : 'unknown', users: routes }
     const users = applied.isGroup ? registry.ofNamespace(namespace) : routes
     const at = now()
-    const used = usage.of(
-      users.map(({ id }) => id),
-      at,
-    )
+    const used = usage.of(users, at)
     const isRequested = applied.isGroup && (this.#requestedAt.get(namespace) ?? 0) > (asleepSince(object) ?? Infinity)
     const usedAt = Math.max(used.lastUsedAt, this.#usedAt.get(idOf(object)) ?? 0)
     const window = rules.windowOf(applied, at)

@@ -1,19 +1,17 @@
 import type { StoredObject } from '../../../kube/object.ts'
 import type { Key } from '../../../kube/key.ts'
 import { setCondition, type ConditionClaim } from '../../../kube/conditions.ts'
-import type { EventRecorder } from '../../../runtime/observability/event-recorder.ts'
-import type { Informer } from '../../../runtime/cache/informer.ts'
 import { settled, wakeAt, type Outcome } from '../../../runtime/controller/outcome.ts'
-import { isOurs as isOurMade, type Actions } from '../cluster/act.ts'
+import { isOurs as isOurMade } from '../cluster/act.ts'
+import type { Core } from '../cluster/core.ts'
 import { annotation, isOnDemand, missingTarget, type Fault } from '../model/annotations.ts'
 import { readServiceSettings, type SettingDefaults } from '../model/service-settings.ts'
 import { companionName, innerHosts, type HostClaims } from '../model/host-claims.ts'
-import { backendsOf, portOf, type EndpointSlice } from '../model/endpoints.ts'
+import { backendsOf, portOf } from '../model/endpoints.ts'
 import { podSlicesOf } from '../cluster/observe.ts'
-import type { Peers } from '../replicas/peers.ts'
 import type { Address } from '../proxy/routing/route.ts'
 import { routeConfig, type Publisher } from '../feed/publisher.ts'
-import type { OnDemandService, ServiceRegistry } from '../model/service-registry.ts'
+import type { OnDemandService } from '../model/service-registry.ts'
 import {
   conditionsOf,
   domainConflictCondition,
@@ -25,22 +23,14 @@ import {
 import type { PortListeners } from '../takeover/port-listeners.ts'
 import { podsServiceName, whyNotTakeover } from '../decision/takeover.ts'
 import type { TakeoverReconciler } from '../takeover/takeover-reconciler.ts'
+import type { WorkQueues } from './work-queues.ts'
 import { filesOf, type WaitingFiles } from '../model/static-answers.ts'
-import type { UsageTracker } from '../decision/usage.ts'
-import type { WorkloadCaches } from '../cluster/workload-caches.ts'
-import type { ObjectRef } from '../../../kube/object.ts'
 
-export interface ServiceReconcilerParts {
-  readonly services: Informer
-  readonly slices: Informer<EndpointSlice>
-  readonly workloads: Pick<WorkloadCaches, 'find'>
-  readonly registry: ServiceRegistry
-  readonly usage: UsageTracker
+export interface ServiceReconcilerParts extends Core {
   readonly publisher: Publisher
-  readonly actions: Actions
-  readonly peers: Peers
-  readonly events: Pick<EventRecorder, 'record'>
-  readonly now: () => number
+  readonly takeover: TakeoverReconciler
+  readonly listeners: PortListeners
+  readonly queues: WorkQueues
   readonly defaults: SettingDefaults
   readonly claims: HostClaims
   /** Stores new claims soon. */
@@ -49,16 +39,12 @@ export interface ServiceReconcilerParts {
   readonly namespaced: boolean
   /** The port the proxies take requests from the cluster at; undefined makes no companions. */
   readonly companionPort: number | undefined
-  /** Companions are neither made nor removed. */
-  readonly dryRun: boolean
-  readonly takeover: TakeoverReconciler
-  readonly listeners: PortListeners
   /** What is wrong with the certificate that a Service names. */
   readonly certificateFaults: (service: OnDemandService) => readonly Fault[]
   /** Whether anything may be taken over here. */
   readonly isTakeoverAvailable: boolean
-  readonly enqueueWorkloads: (workloads: readonly ObjectRef[]) => void
-  readonly enqueueServices: (ids: Iterable<string>) => void
+  /** Services and their hosts are others than before. */
+  readonly onRoutes: () => void
 }
 
 const filesEveryMs = 60_000
@@ -83,7 +69,7 @@ export class ServiceReconciler {
   }
 
   async reconcile({ namespace, name }: Key): Promise<Outcome> {
-    const { services } = this.#parts
+    const { services } = this.#parts.caches
     const object = services.get(namespace, name)
     const id = `${namespace}/${name}`
     if (!object || object.metadata.deletionTimestamp !== undefined || !isOnDemand(object))
@@ -130,7 +116,7 @@ export class ServiceReconciler {
   ): { readonly service: OnDemandService; readonly faults: readonly Fault[] } {
     const { namespace = '', name } = object.metadata
     const settings = readServiceSettings(object, this.#parts.defaults)
-    const backend = settings.backend === name ? object : this.#parts.services.get(namespace, settings.backend)
+    const backend = settings.backend === name ? object : this.#parts.caches.services.get(namespace, settings.backend)
     const faults = [...settings.faults]
     if (!backend) faults.push({ annotation: annotation.service, message: `there is no Service "${settings.backend}"` })
     const port = backend && portOf(backend, settings.port)
@@ -141,7 +127,7 @@ export class ServiceReconciler {
       })
     }
     const { fallback } = settings
-    if (fallback !== undefined && !this.#parts.services.get(namespace, fallback)) {
+    if (fallback !== undefined && !this.#parts.caches.services.get(namespace, fallback)) {
       faults.push({ annotation: annotation.fallback, message: `there is no Service "${fallback}"` })
     }
     const refusal = settings.takeover.enabled ? this.#whyNotTakeover(object, settings.backend) : undefined
@@ -157,37 +143,31 @@ export class ServiceReconciler {
     const { name, namespace = '' } = object.metadata
     if (!this.#parts.isTakeoverAvailable) return 'the proxy is not set up to take Services over: see --takeover'
     if (backend !== name) return `is for the Service that has the pods: annotate "${backend}" itself`
-    const listing = this.#parts.services.get(namespace, podsServiceName(name))
+    const listing = this.#parts.caches.services.get(namespace, podsServiceName(name))
     if (listing && !isOurMade(listing))
       return `a Service "${podsServiceName(name)}" that is not ours exists: rename or delete it`
     return whyNotTakeover(object)
   }
 
   async #admit(service: OnDemandService, object: StoredObject): Promise<void> {
-    const { registry, usage, publisher, enqueueWorkloads, enqueueServices, now } = this.#parts
+    const { registry, usage, publisher, queues, now, claims, onClaim, onRoutes } = this.#parts
     const { uid, creationTimestamp } = object.metadata
     const { domains, proxy } = service.settings
     const inner = this.#innerHostsOf(service)
-    const rivals = this.#parts.claims.rivals(service.id)
-    enqueueServices(
-      this.#parts.claims.set({
-        id: service.id,
-        uid,
-        createdAt: creationTimestamp,
-        domains,
-        inner,
-        pathPrefix: proxy.pathPrefix,
-      }),
-    )
-    enqueueServices(difference(rivals, this.#parts.claims.rivals(service.id)))
-    this.#parts.onClaim()
-    enqueueWorkloads(registry.set(service))
-    const [hosts, slot] = [this.#parts.claims.granted(service.id), usage.slotOf(service.id, now())]
-    const files = this.#files.get(service.id)
+    const { id } = service
+    const rivals = claims.rivals(id)
+    const { pathPrefix } = proxy
+    queues.enqueueServices(claims.set({ id, uid, createdAt: creationTimestamp, domains, inner, pathPrefix }))
+    queues.enqueueServices(rivals.symmetricDifference(claims.rivals(id)))
+    onClaim()
+    queues.enqueueWorkloads(registry.set(service))
+    onRoutes()
+    const [hosts, slot] = [claims.granted(id), usage.slotOf(id, now())]
+    const files = this.#files.get(id)
     const config = routeConfig(service, { hosts, slot, files, fallback: this.#fallbackOf(service) })
     publisher.setRoute(config)
     await this.#parts.listeners.ensure(service, config)
-    publisher.publish(service.id)
+    publisher.publish(id)
   }
 
   /** Reads the ConfigMap with the waiting page; while that cannot be done, what it last held stays. */
@@ -212,25 +192,30 @@ export class ServiceReconciler {
 
   /** A pod of the Service to fall back on or, where it lists none, the Service's own address. */
   #fallbackOf({ namespace, settings }: OnDemandService): Address | undefined {
-    const other = settings.fallback === undefined ? undefined : this.#parts.services.get(namespace, settings.fallback)
+    const other =
+      settings.fallback === undefined ? undefined : this.#parts.caches.services.get(namespace, settings.fallback)
     const port = other && portOf(other, undefined)
     if (!other || !port) return undefined
-    const [pod] = backendsOf(podSlicesOf(this.#parts.slices, `${namespace}/${other.metadata.name}`), port).addresses
+    const [pod] = backendsOf(
+      podSlicesOf(this.#parts.caches.slices, `${namespace}/${other.metadata.name}`),
+      port,
+    ).addresses
     const { clusterIP } = (other.spec ?? {}) as { readonly clusterIP?: string }
     return pod ?? (clusterIP && clusterIP !== 'None' ? { host: clusterIP, port: port.port } : undefined)
   }
 
   #forget(id: string): void {
-    const { registry, usage, publisher, enqueueWorkloads, enqueueServices } = this.#parts
-    enqueueServices(this.#parts.claims.rivals(id))
-    enqueueServices(this.#parts.claims.remove(id))
-    this.#parts.onClaim()
+    const { registry, usage, publisher, queues, claims, onClaim, onRoutes } = this.#parts
+    queues.enqueueServices(claims.rivals(id))
+    queues.enqueueServices(claims.remove(id))
+    onClaim()
     publisher.removeRoute(id)
     this.#files.delete(id)
     this.#missedSince.delete(id)
     this.#parts.listeners.drop(id)
     this.#parts.takeover.forget(id)
-    enqueueWorkloads(registry.remove(id))
+    queues.enqueueWorkloads(registry.remove(id))
+    onRoutes()
     usage.forget(id)
   }
 
@@ -328,8 +313,8 @@ export class ServiceReconciler {
   ): { readonly service: StoredObject | undefined; readonly slice: StoredObject | undefined } {
     const companion = companionName(name)
     return {
-      service: this.#parts.services.get(namespace, companion),
-      slice: this.#parts.slices.get(namespace, companion),
+      service: this.#parts.caches.services.get(namespace, companion),
+      slice: this.#parts.caches.slices.get(namespace, companion),
     }
   }
 
@@ -364,11 +349,6 @@ export class ServiceReconciler {
       })
     }
   }
-}
-
-/** What is in one of two sets only. */
-function difference(one: ReadonlySet<string>, other: ReadonlySet<string>): readonly string[] {
-  return [...one, ...other].filter((id) => one.has(id) !== other.has(id))
 }
 
 function onDemandClaim(faults: readonly Fault[]): ConditionClaim {

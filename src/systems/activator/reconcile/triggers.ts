@@ -1,28 +1,22 @@
 import { keyOf, type Key } from '../../../kube/key.ts'
 import { placeOf, refOf, type StoredObject } from '../../../kube/object.ts'
-import { sliceService, type Caches } from '../cluster/observe.ts'
+import type { Core } from '../cluster/core.ts'
+import { sliceService } from '../cluster/observe.ts'
 import { podsServiceBase } from '../decision/takeover.ts'
-import type { UsageTracker } from '../decision/usage.ts'
 import type { Publisher } from '../feed/publisher.ts'
 import type { EndpointSlice } from '../model/endpoints.ts'
 import { companionBase } from '../model/host-claims.ts'
-import { serviceOfRoute, type ServiceRegistry } from '../model/service-registry.ts'
-import type { Peers } from '../replicas/peers.ts'
+import { serviceOfRoute } from '../model/service-registry.ts'
 import type { TakeoverReconciler } from '../takeover/takeover-reconciler.ts'
 import type { Governance } from './governance.ts'
 import { serviceKey, type WorkQueues } from './work-queues.ts'
 
-export interface TriggersParts {
-  readonly caches: Caches
-  readonly registry: ServiceRegistry
-  readonly usage: UsageTracker
+export interface TriggersParts extends Core {
   readonly publisher: Publisher
   readonly takeover: TakeoverReconciler
   readonly queues: WorkQueues
-  readonly peers: Peers
   readonly governance: Governance
   readonly noteFault: (service: string, fault: string) => void
-  readonly now: () => number
 }
 
 /** Maps each change in the cluster, and each waiting request, to the Services and workloads to reconcile. */

@@ -11,7 +11,7 @@ import type { Publisher } from '../feed/publisher.ts'
 import type { OnDemandService } from '../model/service-registry.ts'
 import { eventually, roundTrip, startEcho } from '../../../../test/activator/proxy.ts'
 import { startFakeCluster, startReplica } from '../../../../test/activator/cluster.ts'
-import { TwoPhaseSleep } from './two-phase-sleep.ts'
+import { sleepWithoutLoss } from './two-phase-sleep.ts'
 import { UsageTracker } from '../decision/usage.ts'
 
 const now = 1_000_000
@@ -60,15 +60,14 @@ async function attempt({
     release: () => told.push('released'),
     drain: () => plane.drain(),
   } as unknown as Publisher
-  const sleep = new TwoPhaseSleep({ peers, publisher, usage, now: () => now })
   const write = () => {
     told.push('written')
     return Promise.resolve(leaves)
   }
-  const result = await sleep
-    .attempt([web], { lastUsedAt: 0, minIdleMs: 300_000 }, write)
-    .catch((error: unknown) => error)
-  return { told, result, lastUsedAt: usage.of([web.id], now).lastUsedAt }
+  const parts = { peers, publisher, usage, now: () => now }
+  const idleness = { lastUsedAt: 0, minIdleMs: 300_000 }
+  const result = await sleepWithoutLoss(parts, [web], idleness, write).catch((error: unknown) => error)
+  return { told, result, lastUsedAt: usage.of([web], now).lastUsedAt }
 }
 
 describe('a sleep in two phases', () => {

@@ -1,20 +1,12 @@
 import { keyOf } from '../../../kube/key.ts'
 import type { ObjectRef } from '../../../kube/object.ts'
-import type { Logger } from '../../../runtime/observability/log.ts'
-import type { Actions } from '../cluster/act.ts'
+import type { Core } from '../cluster/core.ts'
 import { notedReplicas, persistedLastUsed } from '../cluster/observe.ts'
-import type { WorkloadCaches } from '../cluster/workload-caches.ts'
-import type { UsageTracker } from '../decision/usage.ts'
-import type { ServiceRegistry } from '../model/service-registry.ts'
+import type { WorkQueues } from './work-queues.ts'
 import { persistEveryMs } from './workload-reconciler.ts'
 
-export interface UsageScanParts {
-  readonly registry: ServiceRegistry
-  readonly usage: UsageTracker
-  readonly workloads: WorkloadCaches
-  readonly actions: Actions
-  readonly log: Logger
-  readonly enqueueWorkloads: (refs: readonly ObjectRef[]) => void
+export interface UsageScanParts extends Core {
+  readonly queues: WorkQueues
 }
 
 /** Looks at the proxy's counters now and then, and has last uses written to the API where other replicas need them. */
@@ -27,13 +19,13 @@ export class UsageScan {
 
   /** Enqueues every workload that was used since the last scan and needs a write, or its replicas back. */
   run(now: number): void {
-    const { registry, usage, enqueueWorkloads } = this.#parts
+    const { registry, usage, queues } = this.#parts
     for (const id of usage.scan(now)) {
       const service = registry.get(id)
       const due = service?.settings.workloads.filter(
         (each) => this.#isReduced(each) || this.#isStale(each, persistEveryMs(service.settings.scaling.ttlMs), now),
       )
-      if (due) enqueueWorkloads(due)
+      if (due) queues.enqueueWorkloads(due)
     }
   }
 
@@ -50,7 +42,7 @@ export class UsageScan {
 
   async #write(id: string, ref: ObjectRef, now: number): Promise<void> {
     const { usage, workloads, actions } = this.#parts
-    const { lastUsedAt } = usage.of([id], now)
+    const { lastUsedAt } = usage.of([{ id }], now)
     const object = workloads.lastSeen(ref)
     const type = workloads.of(keyOf(ref))?.type
     if (!object || !type || lastUsedAt - (persistedLastUsed(object) ?? 0) < 1000) return

@@ -3,57 +3,33 @@ import type { Condition } from '../../../kube/conditions.ts'
 import type { ObjectRef, StoredObject } from '../../../kube/object.ts'
 import { isStatusError } from '../../../kube/status-error.ts'
 import { formatDuration } from '../../../kube/time.ts'
-import type { EventRecorder } from '../../../runtime/observability/event-recorder.ts'
 import type { Informer } from '../../../runtime/cache/informer.ts'
-import type { Logger } from '../../../runtime/observability/log.ts'
 import { settled, wakeAt, type Outcome } from '../../../runtime/controller/outcome.ts'
-import type { Actions, ScaleTarget } from '../cluster/act.ts'
-import type { Activity } from '../cluster/activity.ts'
+import type { ScaleTarget } from '../cluster/act.ts'
+import { probeActivity } from '../cluster/activity.ts'
+import type { Core } from '../cluster/core.ts'
 import type { SleepRules } from '../cluster/sleep-rules.ts'
 import { annotation, onDemandLabel } from '../model/annotations.ts'
 import { decide, type Decision, type Workload } from '../decision/decide.ts'
-import { notedReplicas, observeWorkload, persistedLastUsed, ruleOf, type Caches } from '../cluster/observe.ts'
-import type { Peers } from '../replicas/peers.ts'
-import type { DataPlane } from '../proxy/planes/data-plane.ts'
+import { notedReplicas, observeWorkload, persistedLastUsed, ruleOf } from '../cluster/observe.ts'
 import type { Publisher } from '../feed/publisher.ts'
-import { workloadId, type OnDemandService, type ServiceRegistry } from '../model/service-registry.ts'
+import { workloadId, type OnDemandService } from '../model/service-registry.ts'
 import { afterWaking, wakeFailureOf, whileContended, type WakeFailure } from '../model/service-conditions.ts'
 import { asleepSince } from '../model/sleep-annotations.ts'
 import type { Governance, Governed } from './governance.ts'
-import { TwoPhaseSleep } from './two-phase-sleep.ts'
-import type { UsageTracker } from '../decision/usage.ts'
-import type { WakeAttempts } from '../decision/wake-attempts.ts'
-import type { WorkloadCaches } from '../cluster/workload-caches.ts'
+import type { WorkQueues } from './work-queues.ts'
+import type { TakeoverReconciler } from '../takeover/takeover-reconciler.ts'
+import { sleep } from '../../../runtime/time/clock.ts'
+import { sleepWithoutLoss } from './two-phase-sleep.ts'
 
-export interface WorkloadReconcilerParts {
-  readonly caches: Caches
-  readonly workloads: WorkloadCaches
-  readonly registry: ServiceRegistry
-  readonly usage: UsageTracker
-  readonly wakeAttempts: WakeAttempts
+export interface WorkloadReconcilerParts extends Core {
   readonly publisher: Publisher
-  readonly plane: DataPlane
+  readonly takeover: TakeoverReconciler
   readonly governance: Governance
   readonly rules: SleepRules
-  readonly peers: Peers
-  readonly actions: Actions
-  readonly events: Pick<EventRecorder, 'record'>
-  readonly log: Logger
-  readonly now: () => number
-  readonly pause: (ms: number) => Promise<void>
-  readonly dryRun: boolean
+  readonly queues: WorkQueues
   /** Another process wakes, and learns from this one's counters that requests wait. */
   readonly isProxy: boolean
-  /** Whether callers may reach a Service's pods unseen. */
-  readonly isBypassed: (service: OnDemandService) => boolean
-  /** What a Service's pods say of themselves. */
-  readonly probe: (service: OnDemandService) => Promise<Activity>
-  /** Whether every Service there is has been read and understood. */
-  readonly areServicesKnown: () => boolean
-  /** A workload that Services name is not there, or has come. */
-  readonly onPresence: (routes: readonly OnDemandService[]) => void
-  /** Our own write: the cache must show it before we look again. */
-  readonly expect: (key: Key, resourceVersion: string, informer: Informer) => void
   readonly onDecision: (workload: string, decision: Decision) => void
 }
 
@@ -72,7 +48,6 @@ export function persistEveryMs(ttlMs: number): number {
 /** Carries out what `decide` says about a workload: wake it, put it to sleep or leave it. */
 export class WorkloadReconciler {
   readonly #parts: WorkloadReconcilerParts
-  readonly #twoPhase: TwoPhaseSleep
   /** Replicas when last looked at: a rise from zero that this replica did not cause counts as a use. */
   readonly #seen = new Map<string, number>()
   /** Routes whose persisted last use has been taken into account. */
@@ -82,7 +57,6 @@ export class WorkloadReconciler {
 
   constructor(parts: WorkloadReconcilerParts) {
     this.#parts = parts
-    this.#twoPhase = new TwoPhaseSleep(parts)
   }
 
   async reconcile(key: Key): Promise<Outcome> {
@@ -97,7 +71,7 @@ export class WorkloadReconciler {
     const governed: Governed =
       typeof object === 'string'
         ? { power: undefined, users: routes }
-        : governance.of(object, routes, this.#parts.isBypassed)
+        : governance.of(object, routes, (route) => this.#parts.takeover.isBypassed(route))
     if (routes.length === 0 && governed.power === undefined) return this.#leave(id, { type: informer.type, ref })
     const replicas = typeof object === 'string' ? undefined : workloads.replicas(object)
     if (typeof object !== 'string' && replicas !== undefined) this.#mergePersistedUse(id, { object, replicas }, routes)
@@ -117,12 +91,12 @@ export class WorkloadReconciler {
 
   /** Tells when a workload is missed for the first time, and when it has come. */
   #notePresence(id: string, object: StoredObject | 'unknown' | 'absent', routes: readonly OnDemandService[]): void {
-    const { publisher, onPresence } = this.#parts
+    const { publisher, queues } = this.#parts
     if (object === 'unknown' || this.#absent.has(id) === (object === 'absent')) return
     if (object === 'absent') this.#absent.add(id)
     else this.#absent.delete(id)
     for (const route of routes) publisher.publish(route.id)
-    onPresence(routes)
+    queues.enqueueServices(routes.map((route) => route.id))
   }
 
   #observe(object: StoredObject | 'unknown' | 'absent', replicas: number | undefined): Workload | 'unknown' | 'absent' {
@@ -135,14 +109,13 @@ export class WorkloadReconciler {
     workload: Workload | 'unknown' | 'absent',
     { power, routes }: Governed & { readonly routes: readonly OnDemandService[] },
   ): Decision {
-    const { usage, wakeAttempts, now, onDecision, isBypassed } = this.#parts
+    const { usage, wakeAttempts, now, onDecision, takeover } = this.#parts
     const at = now()
-    const ids = routes.map((route) => route.id)
     const decision = decide(
       {
         workload,
-        rules: routes.map((route) => ruleOf(route, isBypassed(route))),
-        usage: usage.of(ids, at),
+        rules: routes.map((route) => ruleOf(route, takeover.isBypassed(route))),
+        usage: usage.of(routes, at),
         wake: { ...wakeAttempts.of(id), until: this.#wakingUntil(id, routes) },
         power,
       },
@@ -179,10 +152,8 @@ export class WorkloadReconciler {
     }
   }
 
-  async #wake(
-    { key, id, object, target, routes, informer }: Subject,
-    decision: Extract<Decision, { do: 'wake' }>,
-  ): Promise<Outcome> {
+  async #wake(subject: Subject, decision: Extract<Decision, { do: 'wake' }>): Promise<Outcome> {
+    const { id, object, target, routes } = subject
     const { actions, wakeAttempts, publisher, events, log, now, dryRun } = this.#parts
     if (dryRun) {
       if (!this.#parts.isProxy) log.info('would wake', { workload: id, because: decision.because })
@@ -192,13 +163,10 @@ export class WorkloadReconciler {
       const version = await actions.wake(target, decision.replicas, decision.resourceVersion)
       const since = wakeAttempts.began(id, now())
       if (version !== undefined) {
-        this.#parts.expect(key, version, informer)
+        this.#expect(subject, version)
         log.info('woke', { workload: id, because: decision.because, replicas: decision.replicas })
-        events.record(object, {
-          type: 'Normal',
-          reason: 'Woken',
-          message: `Scaled to ${decision.replicas}: ${sentence[decision.because] ?? decision.because}.`,
-        })
+        const message = `Scaled to ${decision.replicas}: ${sentence[decision.because] ?? decision.because}.`
+        events.record(object, { type: 'Normal', reason: 'Woken', message })
       }
       return routes.length === 0 ? settled : wakeAt(since + readinessTimeoutOf(routes))
     } catch (error) {
@@ -211,6 +179,11 @@ export class WorkloadReconciler {
       await this.#tellFailure(routes, { reason: 'WakeDenied', message })
       return wakeAt(retryAt)
     }
+  }
+
+  /** Our own write: the cache must show it before we look again. */
+  #expect({ key, informer }: Subject, version: string): void {
+    this.#parts.queues.workloads.expect(key, version, informer)
   }
 
   /** Writes conditions of the Services that lead to a workload, where that is news. */
@@ -241,16 +214,14 @@ export class WorkloadReconciler {
       return wakeAt(now() + recheckMs)
     }
     if (decision.because === 'idle' && !(await this.#podsAreIdle(routes))) return wakeAt(now() + retryMs)
-    const { lastUsedAt } = usage.of(
-      users.map((route) => route.id),
-      now(),
-    )
+    const { lastUsedAt } = usage.of(users, now())
     // A user who puts it to sleep by hand does not wait for it to become idle, only for requests under way.
     const ttls = users.map(({ settings }) => settings.scaling.ttlMs)
     const minIdleMs = decision.because === 'by-hand' ? 0 : Math.max(0, ...ttls)
     try {
       const write = () => this.#writeSleep(subject, decision, lastUsedAt)
-      return (await this.#twoPhase.attempt(users, { lastUsedAt, minIdleMs }, write)) ? settled : wakeAt(now() + retryMs)
+      const hasSlept = await sleepWithoutLoss(this.#parts, users, { lastUsedAt, minIdleMs }, write)
+      return hasSlept ? settled : wakeAt(now() + retryMs)
     } catch (error) {
       // Changed since we looked: whatever it is now, the watch will say.
       if (isStatusError(error, 'Conflict', 'NotFound')) return wakeAt(now() + retryMs)
@@ -260,10 +231,10 @@ export class WorkloadReconciler {
 
   /** Only the pods know of connections that bypass the proxy. A pod that does not answer is not idle. */
   async #podsAreIdle(routes: readonly OnDemandService[]): Promise<boolean> {
-    const { probe, usage, caches, events, now } = this.#parts
+    const { usage, caches, events, now } = this.#parts
     for (const route of routes) {
       if (!route.settings.activityProbe) continue
-      const activity = await probe(route)
+      const activity = await probeActivity(route, caches)
       if (activity.is === 'idle') continue
       usage.note(route.id, now(), now())
       const service = caches.services.get(route.namespace, route.name)
@@ -281,15 +252,15 @@ export class WorkloadReconciler {
     decision: Extract<Decision, { do: 'sleep' }>,
     lastUsedAt: number,
   ): Promise<'asleep' | 'reduced'> {
-    const { publisher, actions, events, log, now, wakeAttempts, expect } = this.#parts
-    const { id, key, object, target, informer } = subject
+    const { publisher, actions, events, log, now, wakeAttempts } = this.#parts
+    const { id, object, target } = subject
     const { replicas, former, because } = decision
     const used = subject.governed.users.length === 0 ? undefined : lastUsedAt
     const version = await actions.sleep(target, { ...decision, lastUsedAt: used, now: now() })
     if (replicas === 0) publisher.noteAsleep(id, version)
     wakeAttempts.forget(id)
     this.#seen.set(id, replicas)
-    expect(key, version, informer)
+    this.#expect(subject, version)
     const idle = `idle for ${formatDuration(Math.floor((now() - lastUsedAt) / 1000) * 1000)}`
     log.info('put to sleep', { workload: id, because, former })
     const message = `Scaled from ${former} to ${replicas}: ${because === 'idle' ? idle : (sentence[because] ?? because)}.`
@@ -301,10 +272,10 @@ export class WorkloadReconciler {
 
   /** Which pods stay is known once the others are no longer listed: until then no request is forwarded. */
   async #untilGone({ id, routes }: Subject, replicas: number): Promise<void> {
-    const { publisher, now, pause } = this.#parts
+    const { publisher, now, clock } = this.#parts
     const until = now() + podRemovalTimeoutMs
     const isListed = () => routes.some((route) => isMain(route, id) && publisher.readyPods(route) > replicas)
-    while (isListed() && now() < until) await pause(podRemovalPollMs)
+    while (isListed() && now() < until) await sleep(clock, podRemovalPollMs)
   }
 
   /** Merges the last use that other replicas wrote, and counts a scale-up by another writer as a use. */
@@ -340,10 +311,7 @@ export class WorkloadReconciler {
     if (typeof workload === 'string' || workload.replicas === 0) return
     const main = routes.filter((route) => isMain(route, id))
     if (main.length === 0 || main.some((route) => publisher.isReachable(route))) return wakeAttempts.forget(id)
-    const { waiting } = usage.of(
-      main.map((route) => route.id),
-      now(),
-    )
+    const { waiting } = usage.of(main, now())
     if (now() < wakeAttempts.of(id).retryAt) return
     const since = waiting > 0 ? wakeAttempts.began(id, now()) : wakeAttempts.since(id)
     if (since === undefined || now() < since + readinessTimeoutOf(routes)) return
@@ -384,28 +352,26 @@ export class WorkloadReconciler {
   }
 
   /** The label, and now and then the last use: what other replicas and people go by. Answers whether it wrote. */
-  async #updateMarks({ key, id, object, target, routes, informer }: Subject, replicas: number): Promise<boolean> {
-    const { usage, actions, governance, peers, now, dryRun, expect } = this.#parts
+  async #updateMarks(subject: Subject, replicas: number): Promise<boolean> {
+    const { id, object, target, routes } = subject
+    const { usage, actions, governance, peers, now, dryRun } = this.#parts
     if (dryRun) return false
     const least = Math.max(0, ...routes.map(({ settings }) => settings.scaling.minReplicas))
     if (peers.leading && replicas > least && asleepSince(object) !== undefined) {
       const { version, contention } = await governance.noteRise(target, object)
-      expect(key, version, informer)
+      this.#expect(subject, version)
       await this.#tellServices(routes, (service, at) => whileContended(service, contention, at))
       return true
     }
     if (routes.length === 0) return false
     // Pods that are listed are not reached yet: a refused port shows only once a request waits for it.
     const isReached = (route: OnDemandService) =>
-      isMain(route, id) && this.#parts.publisher.isReachable(route) && usage.of([route.id], now()).waiting === 0
+      isMain(route, id) && this.#parts.publisher.isReachable(route) && usage.of([route], now()).waiting === 0
     if (routes.some(isReached)) await this.#tellServices(routes, (service, at) => afterWaking(service, undefined, at))
     const contention = object.metadata.annotations?.[annotation.contended]
     await this.#tellServices(routes, (service, at) => whileContended(service, contention, at))
     const isUnmarked = peers.leading && object.metadata.labels?.[onDemandLabel.key] !== onDemandLabel.value
-    const { lastUsedAt } = usage.of(
-      routes.map((route) => route.id),
-      now(),
-    )
+    const { lastUsedAt } = usage.of(routes, now())
     const ttlMs = Math.max(...routes.map(({ settings }) => settings.scaling.ttlMs))
     const persisted = persistedLastUsed(object) ?? 0
     const isNews = lastUsedAt - persisted >= persistEveryMs(ttlMs) && this.#seen.get(id) !== 0
@@ -414,17 +380,18 @@ export class WorkloadReconciler {
       ...(isUnmarked ? { onDemand: true } : {}),
       ...(isNews ? { lastUsed: { at: lastUsedAt, seen: object } } : {}),
     })
-    if (version !== undefined) expect(key, version, informer)
+    if (version !== undefined) this.#expect(subject, version)
     return version !== undefined
   }
 
   /** Neither a Service nor a rule is about the workload any more: once that is certain, it is woken and our marks are removed. */
   async #leave(id: string, target: ScaleTarget): Promise<Outcome> {
-    const { areServicesKnown, rules, workloads, wakeAttempts, governance, peers, now, dryRun } = this.#parts
+    const { caches, queues, rules, workloads, wakeAttempts, governance, peers, now, dryRun } = this.#parts
     const object = workloads.lastSeen(target.ref)
     const isMarked = object?.metadata.labels?.[onDemandLabel.key] === onDemandLabel.value
     const isOurs = object && (isMarked || asleepSince(object) !== undefined)
-    if (!areServicesKnown() || !rules.areKnown) return isOurs ? wakeAt(now() + retryMs) : settled
+    const areServicesKnown = caches.services.synced && queues.services.idle
+    if (!areServicesKnown || !rules.areKnown) return isOurs ? wakeAt(now() + retryMs) : settled
     wakeAttempts.forget(id)
     governance.forget(id)
     this.#seen.delete(id)

@@ -4,10 +4,9 @@ import type { LeasePorts, LeaseTimes } from '../../../runtime/sharing/lease.ts'
 import { readSharedSecret, sharedSecret } from '../../../runtime/sharing/shared-secret.ts'
 import { sleep } from '../../../runtime/time/clock.ts'
 import { LeaseMembership } from '../../../runtime/sharing/lease-membership.ts'
-import { peersGroup, peersSecret } from '../cluster/access.ts'
 import { HttpPeers, peerIdentity } from './http-peers.ts'
 import { servePeers } from './peer-server.ts'
-import type { Part, Peers, PeerService } from './peers.ts'
+import { peersGroup, peersSecret, type Part, type Peers, type PeerService } from './peers.ts'
 
 export interface FleetOptions {
   /** Unlike every other replica's. */
@@ -35,7 +34,6 @@ export interface Fleet {
   close(): Promise<void>
 }
 
-const group = peersGroup
 /** What replicas know each other by. */
 const tokenPlace = {
   namespace: sojournNamespace,
@@ -70,7 +68,7 @@ export async function openFleet(
   )
   const identity = peerIdentity({ name, host: address, port: desk.port, part })
   const membership = new LeaseMembership(
-    { namespace: sojournNamespace, group, identity, mayLead: part !== 'proxy', ...timesOf(leaseMs) },
+    { namespace: sojournNamespace, group: peersGroup, identity, mayLead: part !== 'proxy', ...timesOf(leaseMs) },
     ports,
   )
   const peers = new HttpPeers({ identity, token, membership, clock: ports.clock })

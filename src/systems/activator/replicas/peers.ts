@@ -1,6 +1,11 @@
 import type { SenderIndex } from '../proxy/routing/shares.ts'
 import type { UseAnswer, UseReport } from './reported-use.ts'
 
+/** The Secret by which replicas know each other. */
+export const peersSecret = 'sojourn-activator-peers'
+/** The name of their group, with which the names of their Leases begin. */
+export const peersGroup = 'activator'
+
 /** The answer of a replica that was asked to drain a route. */
 export interface DrainReport {
   readonly busy: number

@@ -1,16 +1,11 @@
-import type { Clock } from '../../../runtime/time/clock.ts'
-import type { Logger } from '../../../runtime/observability/log.ts'
-import type { DataPlane } from '../proxy/planes/data-plane.ts'
+import type { Core } from '../cluster/core.ts'
 import type { RouteConfig } from '../proxy/routing/route.ts'
 import { portRouteConfig, type Publisher } from '../feed/publisher.ts'
 import { portRouteId, type OnDemandService, type TakenPort } from '../model/service-registry.ts'
 import { speaksHttp } from '../decision/takeover.ts'
 
-export interface PortListenersParts {
-  readonly plane: DataPlane
+export interface PortListenersParts extends Core {
   readonly publisher: Publisher
-  readonly clock: Clock
-  readonly log: Logger
   readonly host: string
 }
 

@@ -1,25 +1,25 @@
+import { sleep } from '../../../runtime/time/clock.ts'
 import { backoffDelay } from '../../../kube/basics/backoff-delay.ts'
 import type { StoredObject } from '../../../kube/object.ts'
 import { deepEqual } from '../../../kube/patches/patch.ts'
 import { isStatusError } from '../../../kube/status-error.ts'
 import type { ConditionClaim } from '../../../kube/conditions.ts'
-import type { EventRecorder } from '../../../runtime/observability/event-recorder.ts'
-import type { Informer } from '../../../runtime/cache/informer.ts'
-import type { Logger } from '../../../runtime/observability/log.ts'
 import { isOurs } from '../cluster/act.ts'
-import type { Activity } from '../cluster/activity.ts'
+import { probeActivity, type Activity } from '../cluster/activity.ts'
+import type { Core } from '../cluster/core.ts'
 import { annotation } from '../model/annotations.ts'
 import type { EndpointSlice, ServicePort } from '../model/endpoints.ts'
-import type { Peers } from '../replicas/peers.ts'
 import type { PortListeners } from './port-listeners.ts'
 import type { OnDemandService, TakenPort } from '../model/service-registry.ts'
 import { takenOverCondition } from '../model/service-conditions.ts'
-import { eventFor, type TakeoverActions } from '../cluster/takeover-actions.ts'
+import type { Publisher } from '../feed/publisher.ts'
+import { eventFor, TakeoverActions } from '../cluster/takeover-actions.ts'
 import {
   decideDestination,
   decideTakeover,
   isBypassed,
   isInFront,
+  isOurSlice,
   type Destination,
   type Selector,
   type TakeoverDelay,
@@ -34,7 +34,6 @@ import {
   takeoverStateOf,
   type TakeoverLookup,
 } from './takeover-state.ts'
-import type { UsageTracker } from '../decision/usage.ts'
 
 /** Ports that may be given out, both ends included. */
 export interface PortRange {
@@ -42,26 +41,15 @@ export interface PortRange {
   readonly to: number
 }
 
-export interface TakeoverReconcilerParts {
-  readonly services: Informer
-  readonly slices: Informer<EndpointSlice>
-  readonly usage: UsageTracker
-  readonly peers: Peers
+export interface TakeoverReconcilerParts extends Core {
+  readonly publisher: Publisher
   readonly listeners: PortListeners
-  readonly actions: TakeoverActions
-  readonly events: Pick<EventRecorder, 'record'>
-  readonly log: Logger
-  readonly now: () => number
   /** Nothing is written: neither taken over nor given back. */
   readonly isIdle: boolean
   /** The ports at which proxies may listen for Services; undefined takes nothing over. */
   readonly range: PortRange | undefined
   /** Whether any proxy takes requests: without one, Services are released. */
   readonly hasProxies: () => boolean
-  /** Whether a Service's workload is up and its pods answer. */
-  readonly isWarm: (service: OnDemandService) => boolean
-  /** What its pods say of themselves. */
-  readonly probe: (service: OnDemandService) => Promise<Activity>
 }
 
 /** The condition to set on a Service, and when to reconcile it again. */
@@ -73,6 +61,7 @@ export interface TakeoverResult {
 /** How long callers may still be led where its slices no longer lead. */
 const settleMs = 5000
 const maxRestMs = 3_600_000
+const retirePollMs = 50
 
 interface SelectorConflict {
   times: number
@@ -86,21 +75,25 @@ interface SelectorConflict {
 /** Takes Services over and releases them, one step per reconcile; knows whether callers can bypass the proxy. */
 export class TakeoverReconciler {
   readonly #parts: TakeoverReconcilerParts
+  readonly #actions: TakeoverActions
   readonly #conflicts = new Map<string, SelectorConflict>()
   /** Since when a Service has been warm behind the proxies. */
   readonly #warmSince = new Map<string, number>()
   /** Since when all its callers have come through the proxies, as far as its slices tell. */
   readonly #inFrontSince = new Map<string, number | 'not-yet'>()
   #nextPort = 0
+  /** No replica will stay behind: every Service is released. */
   #isReleasing = false
 
   readonly #lookup: TakeoverLookup
 
   constructor(parts: TakeoverReconcilerParts) {
+    const { services, slices } = parts.caches
     this.#parts = parts
+    this.#actions = new TakeoverActions(parts.client)
     this.#lookup = {
-      service: (namespace, name) => parts.services.get(namespace, name),
-      slices: (namespace, name) => parts.slices.byIndex('service', `${namespace}/${name}`),
+      service: (namespace, name) => services.get(namespace, name),
+      slices: (namespace, name) => slices.byIndex('service', `${namespace}/${name}`),
     }
   }
 
@@ -127,8 +120,7 @@ export class TakeoverReconciler {
         until: Math.min(until, destination.until ?? until),
       }
     }
-    if (step.do === 'clear-foreign-slices')
-      return { claim: claimOf('endpoints-of-others', undefined), until: now() + settleMs }
+    if (step.do === 'clear-foreign-slices') return { claim: claimOf('endpoints-of-others'), until: now() + settleMs }
     const until = isDone ? destination.until : now() + 100
     return {
       ...(step.do === 'rest' && wanted ? { claim: step.because === 'bypassed' ? bypassed : inFront } : {}),
@@ -153,19 +145,19 @@ export class TakeoverReconciler {
 
   /** The Service that lists the pods of this one, once it does. */
   podsOf(namespace: string, name: string): string | undefined {
-    const object = this.#parts.services.get(namespace, name)
+    const object = this.#lookup.service(namespace, name)
     const pods = object && podsServiceOf(this.#lookup, object)
     if (!pods) return undefined
-    const isListed = this.#parts.slices.byIndex('service', `${namespace}/${pods.metadata.name}`).length > 0
+    const isListed = this.#lookup.slices(namespace, pods.metadata.name).length > 0
     return isListed || !selectorOf(object) ? pods.metadata.name : undefined
   }
 
   /** Whether callers that are meant to come through the proxy may reach the pods unseen. */
   isBypassed({ id, namespace, name, settings }: OnDemandService): boolean {
-    const { services, usage, now, isIdle } = this.#parts
+    const { usage, now, isIdle } = this.#parts
     // A dry run and a forecast take nothing over: they assume that it was done.
     if (!settings.takeover.enabled || isIdle) return false
-    const object = services.get(namespace, name)
+    const object = this.#lookup.service(namespace, name)
     const since = this.#inFrontSince.get(id)
     if (!object || !isInFront({ selector: selectorOf(object), ...slicesOf(this.#lookup, object) })) {
       this.#inFrontSince.set(id, 'not-yet')
@@ -184,22 +176,37 @@ export class TakeoverReconciler {
     this.#inFrontSince.delete(id)
   }
 
-  /** No replica will stay behind: from now on every Service is released. */
-  releaseAll(): void {
-    this.#isReleasing = true
+  /**
+   * Waits until no EndpointSlice of ours lists this replica any more, or time is up. The last replica releases every Service
+   * that is taken over. `address`: where the cluster reached it before it began to retire, if known.
+   */
+  async retire(address: string | undefined, withinMs: number, enqueue: (ids: Iterable<string>) => void): Promise<void> {
+    const { clock, peers, caches } = this.#parts
+    const until = clock.now() + withinMs
+    const takenOver = () => caches.services.list().filter((service) => this.hasTakeoverState(service))
+    const isListed = () => caches.slices.list().some((slice) => isOurSlice(slice) && lists(slice, address))
+    for (;;) {
+      // Replicas that retire at the same time learn of each other one by one, so this may become true late.
+      this.#isReleasing ||= peers.isLast
+      enqueue(takenOver().map(({ metadata: { namespace = '', name } }) => `${namespace}/${name}`))
+      const isDone = this.#isReleasing ? takenOver().length === 0 : !isListed()
+      if (isDone || clock.now() >= until) return
+      await sleep(clock, retirePollMs)
+    }
   }
 
   async #destination(
     object: StoredObject,
     service: OnDemandService,
   ): Promise<{ readonly to: Destination; readonly until: number | undefined }> {
-    const { usage, now, isWarm } = this.#parts
+    const { usage, now, publisher } = this.#parts
     const { id, settings } = service
     const current = isBypassed(slicesOf(this.#lookup, object)) ? 'pods' : 'proxies'
-    if (!isWarm(service)) this.#warmSince.delete(id)
+    const isWarm = publisher.isReachable(service) && !publisher.isAsleep(service)
+    if (!isWarm) this.#warmSince.delete(id)
     else if (!this.#warmSince.has(id)) this.#warmSince.set(id, now())
     const activity = current === 'pods' && this.#warmSince.has(id) ? await this.#activityOf(object, service) : undefined
-    const { lastUsedAt } = usage.of([id], now())
+    const { lastUsedAt } = usage.of([service], now())
     const warmSince = this.#warmSince.get(id)
     const decided = decideDestination(
       { current, warmSince, bypassAfterMs: settings.takeover.bypassAfterMs, lastUsedAt, activity },
@@ -213,9 +220,9 @@ export class TakeoverReconciler {
   }
 
   async #activityOf(object: StoredObject, service: OnDemandService): Promise<Activity['is']> {
-    const { probe, usage, now, events } = this.#parts
+    const { caches, usage, now, events } = this.#parts
     if (!service.settings.activityProbe) return 'unknown'
-    const activity = await probe(service)
+    const activity = await probeActivity(service, caches)
     if (activity.is !== 'idle') usage.note(service.id, now(), now())
     if (activity.is === 'unknown')
       events.record(object, {
@@ -252,7 +259,7 @@ export class TakeoverReconciler {
     const isAgain = known?.movedAt !== undefined && now - known.movedAt < maxRestMs
     const times = isAgain ? known.times + 1 : 1
     const restMs = backoffDelay(times, { baseMs: 10_000, maxMs: maxRestMs })
-    const who = await this.#parts.actions.selectorManager(object)
+    const who = await this.#actions.selectorManager(object)
     this.#conflicts.set(id, { times, restUntil: now + restMs, movedAt: undefined, who })
     const { message } = claimOf('selector-reapplied', who)
     this.#parts.events.record(object, { type: 'Warning', reason: 'SelectorReapplied', message })
@@ -280,11 +287,11 @@ export class TakeoverReconciler {
   }
 
   async #act({ service }: TakeoverObserved, step: TakeoverStep): Promise<void> {
-    const { actions, events, log, now } = this.#parts
+    const { events, log, now } = this.#parts
     const id = `${service.metadata.namespace ?? ''}/${service.metadata.name}`
     const pods = podsServiceOf(this.#lookup, service)
     if (step.do === 'ensure-pods-service')
-      return actions.ensurePodsService(
+      return this.#actions.ensurePodsService(
         service,
         { selector: step.selector, proxyPorts: this.#givePorts(service, pods) },
         pods,
@@ -292,18 +299,18 @@ export class TakeoverReconciler {
     if (step.do === 'write-slices') log.info('leads callers', { service: id, to: step.to })
     const conflict = this.#conflicts.get(id)
     if (step.do === 'move-selector' && conflict) conflict.movedAt = now()
-    await actions.carryOut(step, service, pods)
+    await this.#actions.carryOut(step, service, pods)
     const news = eventFor(step)
     if (news) events.record(service, news)
   }
 
   /** A port of the proxies for each port of a Service: the one it has, else a free one. */
   #givePorts(service: StoredObject, pods: StoredObject | undefined): ReadonlyMap<string, number> {
-    const { services, listeners } = this.#parts
+    const { caches, listeners } = this.#parts
     const { from, to } = this.#parts.range!
     const had = pods ? proxyPortsOf(pods) : new Map<string, number>()
     const taken = new Set(
-      services
+      caches.services
         .list()
         .filter(isPodsService)
         .flatMap((each) => [...proxyPortsOf(each).values()]),
@@ -343,51 +350,36 @@ export class TakeoverReconciler {
   }
 }
 
-const inFront: ConditionClaim = {
-  type: takenOverCondition,
-  status: 'True',
-  reason: 'InFront',
-  message: 'Its callers come through the proxy.',
+const inFront = claim('True', 'InFront', 'Its callers come through the proxy.')
+const bypassed = claim('True', 'Bypassed', 'Its callers go straight to its pods.')
+
+function claim(status: 'True' | 'False', reason: string, message: string): ConditionClaim {
+  return { type: takenOverCondition, status, reason, message }
 }
 
-const bypassed: ConditionClaim = {
-  type: takenOverCondition,
-  status: 'True',
-  reason: 'Bypassed',
-  message: 'Its callers go straight to its pods.',
+const delays: Readonly<Record<TakeoverDelay, readonly [reason: string, message: string]>> = {
+  'no-selector': [
+    'NoSelector',
+    `Its spec has no selector, and ${annotation.selector} names none: the activator cannot tell which pods are its own. Set either.`,
+  ],
+  'no-proxy': ['NoProxy', 'No proxy takes connections for it yet; its callers go straight to its pods.'],
+  'pods-not-listed': ['PodsNotListed', 'Its pods are not listed yet by the Service that lists them for the proxy.'],
+  'endpoints-of-others': [
+    'EndpointsOfOthers',
+    'It has EndpointSlices that are not ours, which lead past the proxy; it stays awake.',
+  ],
+  'not-listed-again': ['NotListedAgain', 'Its pods are not listed again yet.'],
+  'selector-reapplied': [
+    'SelectorReapplied',
+    'set its selector again, so its callers bypass the proxy and it stays awake. ' +
+      `Remove /spec/selector from the applied manifest and write it in ${annotation.selector}, or ignore differences in it.`,
+  ],
 }
 
-function claimOf(because: TakeoverDelay, who: string | undefined): ConditionClaim {
-  const delay = (reason: string, message: string): ConditionClaim => ({
-    type: takenOverCondition,
-    status: 'False',
-    reason,
-    message,
-  })
-  switch (because) {
-    case 'no-selector':
-      return delay(
-        'NoSelector',
-        `Its spec has no selector, and ${annotation.selector} names none: the activator cannot tell which pods are its own. Set either.`,
-      )
-    case 'no-proxy':
-      return delay('NoProxy', 'No proxy takes connections for it yet; its callers go straight to its pods.')
-    case 'pods-not-listed':
-      return delay('PodsNotListed', 'Its pods are not listed yet by the Service that lists them for the proxy.')
-    case 'endpoints-of-others':
-      return delay(
-        'EndpointsOfOthers',
-        'It has EndpointSlices that are not ours, which lead past the proxy; it stays awake.',
-      )
-    case 'not-listed-again':
-      return delay('NotListedAgain', 'Its pods are not listed again yet.')
-    case 'selector-reapplied':
-      return delay(
-        'SelectorReapplied',
-        `${who ?? 'Another writer'} set its selector again, so its callers bypass the proxy and it stays awake. ` +
-          `Remove /spec/selector from the applied manifest and write it in ${annotation.selector}, or ignore differences in it.`,
-      )
-  }
+/** `who` set the selector again, if that is what delays it. */
+function claimOf(because: TakeoverDelay, who = 'Another writer'): ConditionClaim {
+  const [reason, message] = delays[because]
+  return claim('False', reason, because === 'selector-reapplied' ? `${who} ${message}` : message)
 }
 
 function isPodsService(service: StoredObject): boolean {
@@ -401,6 +393,10 @@ function proxyPortsOf({ metadata: { annotations = {} } }: StoredObject): Readonl
   } catch {
     return new Map()
   }
+}
+
+function lists({ endpoints }: EndpointSlice, address: string | undefined): boolean {
+  return (endpoints ?? []).some(({ addresses = [] }) => address !== undefined && addresses.includes(address))
 }
 
 function portsOf({ spec }: StoredObject): readonly ServicePort[] {

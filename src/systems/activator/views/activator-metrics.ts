@@ -1,26 +1,16 @@
+import type { Core } from '../cluster/core.ts'
 import type { Counter, Gauge, Histogram } from '../../../runtime/observability/metric.ts'
 import type { Metrics } from '../../../runtime/observability/metrics.ts'
 import type { Decision } from '../decision/decide.ts'
 import type { HistoryStep } from './history.ts'
 import { formerReplicas } from '../cluster/observe.ts'
 import { cell, inFlightOf, waitBucketsMs } from '../proxy/routing/counters.ts'
-import type { ServiceRegistry } from '../model/service-registry.ts'
-import type { UsageTracker } from '../decision/usage.ts'
-import type { WorkloadCaches } from '../cluster/workload-caches.ts'
-
-export interface ActivatorMetricsParts {
-  readonly registry: ServiceRegistry
-  readonly usage: UsageTracker
-  readonly workloads: WorkloadCaches
-  /** Whether requests are metrics of this process; where proxies report them, they are metrics of the proxies. */
-  readonly countsRequests: boolean
-}
 
 const codes = ['1xx', '2xx', '3xx', '4xx', '5xx'] as const
 
 /** What the proxy counted in shared memory, and what its controllers did, as metrics. */
 export class ActivatorMetrics {
-  readonly #parts: ActivatorMetricsParts
+  readonly #core: Core
   readonly #requests: Counter<'route' | 'code'>
   readonly #coldStarts: Counter<'route'>
   readonly #refused: Counter<'route'>
@@ -36,8 +26,9 @@ export class ActivatorMetrics {
   readonly #noted = new Map<string, Int32Array>()
   readonly close: () => void
 
-  constructor(metrics: Metrics, parts: ActivatorMetricsParts) {
-    this.#parts = parts
+  /** `countsRequests`: whether requests are metrics of this process; where proxies report them, they are metrics of the proxies. */
+  constructor(metrics: Metrics, core: Core, countsRequests: boolean) {
+    this.#core = core
     const labels = ['route'] as const
     this.#requests = metrics.counter({
       name: 'sojourn_activator_requests_total',
@@ -90,7 +81,7 @@ export class ActivatorMetrics {
       help: 'Decisions on workloads',
       labels: ['decision', 'because'],
     })
-    this.close = parts.countsRequests ? metrics.onCollect(() => this.#collect()) : () => {}
+    this.close = countsRequests ? metrics.onCollect(() => this.#collect()) : () => {}
   }
 
   decided({ do: decision, because }: Decision): void {
@@ -99,11 +90,11 @@ export class ActivatorMetrics {
 
   /** This much time has passed: awake it costs, asleep it saves. */
   elapsed(seconds: number, note: (route: string, step: Omit<HistoryStep, 'at'>) => void): void {
-    for (const { id, settings } of this.#parts.registry.all()) {
+    for (const { id, settings } of this.#core.registry.all()) {
       const { requests, coldStarts } = this.#movedSinceNote(id)
       const [main] = settings.workloads
-      const object = main && this.#parts.workloads.lastSeen(main)
-      const replicas = main && this.#parts.workloads.lastSeenReplicas(main)
+      const object = main && this.#core.workloads.lastSeen(main)
+      const replicas = main && this.#core.workloads.lastSeenReplicas(main)
       if (!object || replicas === undefined) continue
       const former = formerReplicas(object, replicas)
       if (replicas > 0) this.#awake.inc({ route: id }, seconds)
@@ -113,7 +104,7 @@ export class ActivatorMetrics {
   }
 
   #movedSinceNote(id: string): { readonly requests: number; readonly coldStarts: number } {
-    const cells = this.#parts.usage.cellsOf(id)
+    const cells = this.#core.usage.cellsOf(id)
     const before = this.#noted.get(id)
     if (!cells) return { requests: 0, coldStarts: 0 }
     this.#noted.set(id, cells)
@@ -122,8 +113,8 @@ export class ActivatorMetrics {
   }
 
   #collect(): void {
-    for (const { id } of this.#parts.registry.all()) {
-      const cells = this.#parts.usage.cellsOf(id)
+    for (const { id } of this.#core.registry.all()) {
+      const cells = this.#core.usage.cellsOf(id)
       if (!cells) continue
       const before = this.#before.get(id) ?? new Int32Array(cells.length)
       this.#before.set(id, cells)

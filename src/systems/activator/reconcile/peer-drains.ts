@@ -1,12 +1,9 @@
-import type { Clock } from '../../../runtime/time/clock.ts'
-import type { UsageTracker } from '../decision/usage.ts'
+import type { Core } from '../cluster/core.ts'
 import type { Publisher } from '../feed/publisher.ts'
-import type { DrainReport } from './peers.ts'
+import type { DrainReport } from '../replicas/peers.ts'
 
-export interface PeerDrainsParts {
-  readonly clock: Clock
+export interface PeerDrainsParts extends Core {
   readonly publisher: Publisher
-  readonly usage: UsageTracker
 }
 
 /** The asking replica may die before it decides; requests held for it go on after this time. */
@@ -32,7 +29,7 @@ export class PeerDrains {
       clock.after(drainTimeoutMs, () => this.release(id)),
     )
     const { busy, waiting } = await publisher.drain(id)
-    const { lastUsedAt } = usage.of([id], clock.now())
+    const { lastUsedAt } = usage.of([{ id }], clock.now())
     return { busy, waiting, idleMs: clock.now() - lastUsedAt }
   }
 
