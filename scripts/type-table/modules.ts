@@ -9,6 +9,7 @@ export interface Modules {
   readonly api: string
   readonly apimachinery: string
   readonly apiextensions: string
+  readonly aggregator: string
   readonly kubernetes: string
 }
 
@@ -28,6 +29,7 @@ export function fetchModules(): Modules {
     api: download(`k8s.io/api@${release.api}`),
     apimachinery: download(`k8s.io/apimachinery@${release.api}`),
     apiextensions: download(`k8s.io/apiextensions-apiserver@${release.api}`),
+    aggregator: download(`k8s.io/kube-aggregator@${release.api}`),
     kubernetes: download(`k8s.io/kubernetes@${release.kubernetes}`),
   }
 }

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { categories, served, shortNames, unservedSubresources } from './served.ts'
+import { categories, readOnly, served, shortNames, unservedSubresources } from './served.ts'
 
 interface Gvk {
   readonly group: string
@@ -101,11 +101,15 @@ function kindFrom(document: Document, plural: string): Kind {
     namespaced,
     shortNames: shortNames[plural] ? shortNames[plural].split(',') : [],
     categories: Object.keys(categories).filter((category) => categories[category]?.includes(plural)),
-    verbs: [...verbs].toSorted(),
+    verbs: readable([...verbs].toSorted(), plural),
     subresources: [...subresources.values()]
-      .map((subresource) => ({ ...subresource, verbs: subresource.verbs.toSorted() }))
+      .map((subresource) => ({ ...subresource, verbs: readable(subresource.verbs.toSorted(), plural) }))
       .toSorted((a, b) => (a.name < b.name ? -1 : 1)),
   }
+}
+
+function readable(verbs: string[], plural: string): string[] {
+  return readOnly.has(plural) ? verbs.filter((verb) => ['get', 'list', 'watch'].includes(verb)) : verbs
 }
 
 /** What follows the collection's path, '' for the collection itself; undefined when it is another resource's path. */

@@ -35,7 +35,11 @@ export const served: Readonly<Record<string, readonly string[]>> = {
   'autoscaling/v2': ['horizontalpodautoscalers'],
   'networking.k8s.io/v1': ['ingresses', 'ingressclasses', 'networkpolicies'],
   'policy/v1': ['poddisruptionbudgets'],
-  'storage.k8s.io/v1': ['storageclasses'],
+  'storage.k8s.io/v1': ['storageclasses', 'csinodes'],
+  'node.k8s.io/v1': ['runtimeclasses'],
+  'certificates.k8s.io/v1': ['certificatesigningrequests'],
+  'flowcontrol.apiserver.k8s.io/v1': ['flowschemas', 'prioritylevelconfigurations'],
+  'apiregistration.k8s.io/v1': ['apiservices'],
   'scheduling.k8s.io/v1': ['priorityclasses'],
   'admissionregistration.k8s.io/v1': [
     'validatingadmissionpolicies',
@@ -44,6 +48,9 @@ export const served: Readonly<Record<string, readonly string[]>> = {
     'mutatingwebhookconfigurations',
   ],
 }
+
+/** Resources that only the server itself writes. */
+export const readOnly: ReadonlySet<string> = new Set(['apiservices'])
 
 /** Subresources that need a container runtime's streams, or a proxy. */
 export const unservedSubresources: ReadonlySet<string> = new Set(['proxy', 'exec', 'attach', 'portforward'])
@@ -75,6 +82,7 @@ export const shortNames: Readonly<Record<string, string>> = {
   poddisruptionbudgets: 'pdb',
   storageclasses: 'sc',
   priorityclasses: 'pc',
+  certificatesigningrequests: 'csr',
 }
 
 /** Categories other than none. */
@@ -92,6 +100,7 @@ export const categories: Readonly<Record<string, readonly string[]>> = {
     'horizontalpodautoscalers',
   ],
   'api-extensions': [
+    'apiservices',
     'customresourcedefinitions',
     'validatingadmissionpolicies',
     'validatingadmissionpolicybindings',

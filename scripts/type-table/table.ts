@@ -193,6 +193,8 @@ function folderOf(modules: Modules, pkg: string): string {
       return join(modules.apimachinery, 'pkg/types')
     case 'apiextensions/v1':
       return join(modules.apiextensions, 'pkg/apis/apiextensions/v1')
+    case 'apiregistration/v1':
+      return join(modules.aggregator, 'pkg/apis/apiregistration/v1')
     default:
       return join(modules.api, pkg)
   }
@@ -203,5 +205,6 @@ function openApiName(id: string): string {
   const dotted = pkg.replaceAll('/', '.')
   if (pkg === 'meta/v1') return `io.k8s.apimachinery.pkg.apis.meta.v1.${name}`
   if (pkg === 'apiextensions/v1') return `io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.${name}`
+  if (pkg === 'apiregistration/v1') return `io.k8s.kube-aggregator.pkg.apis.apiregistration.v1.${name}`
   return `io.k8s.api.${dotted}.${name}`
 }

@@ -6,7 +6,6 @@ import type { Verdict } from './auth/rbac.ts'
 import { createServerParts, type ServerParts } from './server-parts.ts'
 import { Discovery } from './discovery/discovery.ts'
 import { OpenApi } from './discovery/open-api.ts'
-import { openApiV2 } from './discovery/open-api-v2.ts'
 import { openApiDocument } from './schema/openapi/open-api.ts'
 import { Edge } from './http/edge.ts'
 import { healthPaths, isPublicPath } from './http/health.ts'
@@ -64,13 +63,13 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiSer
   const state = { isReady: false }
   const edge = createEdge(options, parts, () => state.isReady)
   await bootstrap({ store, objects, kinds, now: clock.now(), ...(nodeName ? { nodeName } : {}) })
-  const stopControllers = startControllers(options, parts)
+  const controllers = startControllers(options, parts)
   const https = createHttps(options, parts, edge)
   state.isReady = true
   const close = async () => {
     state.isReady = false
     await https.close(closeGraceMs)
-    await stopControllers()
+    await controllers.close()
     parts.close()
   }
   return {
@@ -81,6 +80,7 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiSer
     transportAs: (user) => inProcessTransport(edge, user),
     listen: async ({ port, host = '127.0.0.1' }) => {
       const bound = await https.listen({ port, host })
+      await controllers.publish(host, bound.port)
       return { url: `https://${host.includes(':') ? `[${host}]` : host}:${bound.port}`, port: bound.port }
     },
     kubeconfig: (server, user = administrator.name) => {
@@ -113,7 +113,7 @@ function createEdge(options: ApiServerOptions, parts: ServerParts, isReady: () =
     authorize: (user, access) => parts.authorize(user, access),
     cascadeRecordAccess,
     handlers: new Map([...special, ...handlers]),
-    paths: [healthPaths(isReady), discovery.serve, openApi.serve, openApiV2, issuerPaths(serviceAccounts)],
+    paths: [healthPaths(isReady), discovery.serve, openApi.serve, issuerPaths(serviceAccounts)],
     onInternalError: (error, { method, path }) => onError?.(error, { method, path }),
   })
 }

@@ -1,14 +1,23 @@
 import type { ServerParts } from './server-parts.ts'
 import { Upkeep } from './objects/upkeep/upkeep.ts'
 import type { ApiServerOptions } from './options.ts'
+import { ApiServices } from './lifecycle/api-services.ts'
+import { KubernetesService } from './lifecycle/kubernetes-service.ts'
 import { NamespaceDeleter } from './lifecycle/namespace-deleter.ts'
 import { NamespaceDefaults } from './lifecycle/namespace-defaults.ts'
 import type { LifecycleController, LifecyclePorts } from './lifecycle/ports.ts'
 import { RoleAggregation } from './lifecycle/role-aggregation.ts'
 import { ViewerRole } from './lifecycle/viewer-role.ts'
 
-/** Starts the server's own controllers and the store's maintenance; the result stops them. */
-export function startControllers(options: ApiServerOptions, parts: ServerParts): () => Promise<void> {
+/** The server's own controllers and the store's maintenance, while they run. */
+export interface RunningControllers {
+  /** Tells the controllers at which address the server listens. */
+  publish(host: string, port: number): Promise<void>
+  close(): Promise<void>
+}
+
+/** Starts the server's own controllers and the store's maintenance. */
+export function startControllers(options: ApiServerOptions, parts: ServerParts): RunningControllers {
   const { store, clock, controllers = true, beforeEmptying, onError } = options
   const { objects, kinds, credentials } = parts
   const ports: LifecyclePorts = {
@@ -20,8 +29,9 @@ export function startControllers(options: ApiServerOptions, parts: ServerParts):
     beforeEmptying: async (terminating) => beforeEmptying?.(terminating),
     onError: (error, controller, key) => onError?.(error, { controller, key }),
   }
+  const service = new KubernetesService(ports)
   const running: readonly LifecycleController[] = controllers
-    ? [new NamespaceDeleter(ports), new NamespaceDefaults(ports), new RoleAggregation(ports), new ViewerRole(ports)]
+    ? [NamespaceDeleter, NamespaceDefaults, RoleAggregation, ViewerRole, ApiServices].map((each) => new each(ports))
     : []
   const upkeep = new Upkeep({
     store,
@@ -31,7 +41,10 @@ export function startControllers(options: ApiServerOptions, parts: ServerParts):
     ...(beforeEmptying ? { beforeEmptying } : {}),
     onError: (error) => ports.onError(error, 'upkeep', ''),
   })
-  return async () => {
-    await Promise.all([upkeep.close(), ...running.map((controller) => controller.close())])
+  return {
+    publish: async (host, port) => (controllers ? service.publish(host, port) : undefined),
+    close: async () => {
+      await Promise.all([upkeep, service, ...running].map((each) => each.close()))
+    },
   }
 }

@@ -119,7 +119,8 @@ describe('a Job', () => {
     await begin('b')
     const [orphan = ''] = await podsOf('b')
     await world.client.deleteObject(jobs, { namespace: 'team', name: 'a' }, { propagationPolicy: 'Background' })
-    const body = { metadata: { ownerReferences: null } }
+    const labels = { 'batch.kubernetes.io/controller-uid': 'another' }
+    const body = { metadata: { ownerReferences: null, labels } }
     await world.client.patch(pods, { namespace: 'team', name: orphan }, { type: 'merge', body })
     await world.pass(60_000)
     const { items } = await world.client.list<StoredObject>(pods, { namespace: 'team' })

@@ -1,8 +1,17 @@
-import { deployments, jobs, nodes, pods, statefulSets } from '../../src/kube/core-types.ts'
+import {
+  daemonSets,
+  deployments,
+  jobs,
+  nodes,
+  pods,
+  replicaSets,
+  replicationControllers,
+  statefulSets,
+} from '../../src/kube/core-types.ts'
 import { appendFileSync, existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { KubeObject, StoredObject } from '../../src/kube/object.ts'
+import type { KubeObject, ResourceType, StoredObject } from '../../src/kube/object.ts'
 import { type Pod, type PodSpec } from '../../src/workloads/types.ts'
 import { isReady, startNodeWorld, until, type NodeWorld } from '../node-world.ts'
 
@@ -181,3 +190,78 @@ describe('a cordoned node', () => {
     await areReady(2)
   })
 })
+
+describe('a recreated owner', () => {
+  const labelled = (uid: string | undefined) => (pods: readonly Pod[]) =>
+    pods.every(({ metadata }) => metadata.ownerReferences?.some((owner) => owner.uid === uid && owner.controller))
+
+  /** What an orphaning delete leaves, in a world without a garbage collector. */
+  const orphan = async (type: ResourceType, ofType: ResourceType, dependents: readonly StoredObject[]) => {
+    await world.client.deleteObject(type, at, { propagationPolicy: 'Background' })
+    const body = { metadata: { ownerReferences: null } }
+    for (const { metadata } of dependents)
+      await world.client.patch(ofType, { namespace: 'team', name: metadata.name }, { type: 'merge', body })
+  }
+
+  it.each([
+    ['ReplicaSet', replicaSets],
+    ['StatefulSet', statefulSets],
+    ['DaemonSet', daemonSets],
+    ['ReplicationController', replicationControllers],
+  ] as const)('adopts the Pods that an orphaning delete of a %s left', async (kind, type) => {
+    const isPlain = kind === 'ReplicationController'
+    const set = {
+      ...workload(kind, 'sleep 1000', isPlain ? { selector: { app: 'w' } } : {}),
+      ...(isPlain ? { apiVersion: 'v1' } : {}),
+    }
+    await world.create(set)
+    const before = await areReady(1)
+    await orphan(type, pods, before)
+    const { metadata } = await world.client.create<StoredObject>(type, set)
+    await until(async () => labelled(metadata.uid)(await world.pods()))
+    await until(async () => isSettled(await world.client.get<StoredObject>(type, at)))
+    expect((await world.pods()).map((pod) => pod.metadata.uid)).toEqual(before.map((pod) => pod.metadata.uid))
+  })
+
+  it('adopts the ReplicaSets of a Deployment, and so reaches its replicas', async () => {
+    const set = workload('Deployment', 'sleep 1000', { replicas: 2 })
+    await world.create(set)
+    const before = await areReady(2)
+    await orphan(
+      deployments,
+      replicaSets,
+      (await world.client.list<StoredObject>(replicaSets, { namespace: 'team' })).items,
+    )
+    await world.client.create(deployments, set)
+    await until(async () => isSettled(await world.client.get<StoredObject>(deployments, at)))
+    expect((await world.pods()).map((pod) => pod.metadata.uid)).toEqual(before.map((pod) => pod.metadata.uid))
+  })
+
+  it('releases a Pod whose labels no longer match, and replaces it', async () => {
+    await world.create(workload('ReplicaSet', 'sleep 1000'))
+    const [first] = await areReady(1)
+    const name = first?.metadata.name ?? ''
+    await world.client.patch(
+      pods,
+      { namespace: 'team', name },
+      { type: 'merge', body: { metadata: { labels: { app: 'x' } } } },
+    )
+    await areReady(2)
+    expect((await world.pod(name))?.metadata.ownerReferences).toBeUndefined()
+  })
+
+  it('adopts no Pod while it is being deleted', async () => {
+    await world.create(workload('ReplicaSet', 'sleep 1000', { replicas: 0 }))
+    const body = { metadata: { finalizers: ['example.com/hold'] } }
+    await world.client.patch(replicaSets, at, { type: 'merge', body })
+    await world.client.deleteObject(replicaSets, at, { propagationPolicy: 'Background' })
+    await world.start('w', { command: ['sleep', '1000'] })
+    await areReady(1)
+    expect((await world.pod('w'))?.metadata.ownerReferences).toBeUndefined()
+  })
+})
+
+function isSettled({ status }: StoredObject): boolean {
+  const { readyReplicas, numberReady, observedGeneration } = (status ?? {}) as Record<string, number>
+  return Boolean(observedGeneration && (readyReplicas ?? numberReady))
+}

@@ -1,6 +1,6 @@
 import { parseAccept } from '../http/request/accept.ts'
-import { json } from '../http/response/answer.ts'
-import type { PathHandler } from '../http/edge.ts'
+import type { EdgeRequest } from '../http/request/edge-request.ts'
+import type { Answer } from '../http/response/answer.ts'
 import { tableRelease } from '../schema/types/type-table.ts'
 
 /** Clients ask for this type with an `@`; Go's media type parser refuses the `@` in an answer. */
@@ -8,14 +8,13 @@ const askedType = 'application/com.github.proto-openapi.spec.v2@v1.0+protobuf'
 const answeredType = 'application/com.github.proto-openapi.spec.v2.v1.0+protobuf'
 
 /**
- * Serves an OpenAPI v2 document without definitions. kubectl requires one, in protobuf, when it validates a List; it
- * leaves kinds that are not in the document to the server's validation.
+ * The OpenAPI v2 document in protobuf, without definitions, for a client that asks for protobuf. kubectl requires one
+ * when it validates a List; it leaves kinds that are not in the document to the server's validation.
  */
-export const openApiV2: PathHandler = ({ headers }, path) => {
-  if (path !== '/openapi/v2') return undefined
+export function openApiV2(headers: EdgeRequest['headers']): Answer | undefined {
   const info = { title: 'Kubernetes', version: tableRelease() }
   const wantsProtobuf = parseAccept(headers['accept']).some(({ type }) => type === askedType || type === answeredType)
-  if (!wantsProtobuf) return json({ swagger: '2.0', info, paths: {}, definitions: {} })
+  if (!wantsProtobuf) return undefined
   const document = Buffer.concat([
     field(1, Buffer.from('2.0')),
     field(2, Buffer.concat([field(1, Buffer.from(info.title)), field(2, Buffer.from(info.version))])),

@@ -2,7 +2,9 @@ import { createHash } from 'node:crypto'
 import { json, type Answer } from '../http/response/answer.ts'
 import type { EdgeRequest } from '../http/request/edge-request.ts'
 import type { Discovery } from './discovery.ts'
-import type { GroupVersion } from './groups.ts'
+import { swaggerOf, type OpenApiDocument } from '../schema/openapi/swagger.ts'
+import type { Group, GroupVersion } from './groups.ts'
+import { openApiV2 } from './open-api-v2.ts'
 
 /** Writes the OpenAPI v3 document of one group and version. */
 export type DocumentWriter = (groupVersion: GroupVersion) => unknown
@@ -14,12 +16,17 @@ export class OpenApi {
   /** By groupVersion, with the kinds it was written for: a change to one group keeps the documents of the others. */
   readonly #known = new Map<string, { readonly kinds: readonly object[]; readonly document: Document }>()
 
+  /** The document of all groups, made when it is first asked for. */
+  #swagger: { readonly groups: readonly Group[]; readonly document: Document } | undefined
+
   constructor(discovery: Discovery, write: DocumentWriter) {
     this.#discovery = discovery
     this.#write = write
   }
 
   readonly serve = ({ query, headers }: EdgeRequest, path: string): Answer | undefined => {
+    if (path === '/openapi/v2')
+      return openApiV2(headers) ?? answer(this.#swaggerDocument(), { ifNoneMatch: headers['if-none-match'] })
     if (path === '/openapi/v3' || path === '/openapi/v3/') return json({ paths: this.#index() })
     if (!path.startsWith('/openapi/v3/')) return undefined
     const found = this.#versions().find((candidate) => path === `/openapi/v3/${pathOf(candidate)}`)
@@ -40,6 +47,15 @@ export class OpenApi {
     )
   }
 
+  #swaggerDocument(): Document {
+    const groups = this.#discovery.groups()
+    if (this.#swagger?.groups !== groups) {
+      const documents = this.#versions().map((version) => JSON.parse(this.#document(version).text) as OpenApiDocument)
+      this.#swagger = { groups, document: documentOf(JSON.stringify(swaggerOf(documents))) }
+    }
+    return this.#swagger.document
+  }
+
   #versions(): readonly GroupVersion[] {
     return this.#discovery.groups().flatMap(({ versions }) => versions)
   }
@@ -47,8 +63,7 @@ export class OpenApi {
   #document(version: GroupVersion): Document {
     const known = this.#known.get(version.groupVersion)
     if (known && sameKinds(known.kinds, version.kinds)) return known.document
-    const text = JSON.stringify(this.#write(version))
-    const document = { text, hash: createHash('sha512').update(text).digest('hex').toUpperCase() }
+    const document = documentOf(JSON.stringify(this.#write(version)))
     this.#known.set(version.groupVersion, { kinds: version.kinds, document })
     return document
   }
@@ -59,11 +74,15 @@ interface Document {
   readonly hash: string
 }
 
+function documentOf(text: string): Document {
+  return { text, hash: createHash('sha512').update(text).digest('hex').toUpperCase() }
+}
+
 const yearSeconds = 31_536_000
 
 function answer(
   { text, hash }: Document,
-  { isHashed, ifNoneMatch }: { readonly isHashed: boolean; readonly ifNoneMatch: string | undefined },
+  { isHashed = false, ifNoneMatch }: { readonly isHashed?: boolean; readonly ifNoneMatch: string | undefined },
 ): Answer {
   const etag = `"${hash}"`
   const headers = {

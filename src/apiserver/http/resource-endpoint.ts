@@ -209,7 +209,8 @@ function includeObjectOf(value: string | undefined): IncludeObject {
   }
 }
 
-function notAcceptable(accept: string | undefined): StatusError {
+/** The 406 for an Accept header that names no form the resource has. */
+export function notAcceptable(accept: string | undefined): StatusError {
   const isJson = parseAccept(accept).some(({ type }) => type === 'application/json')
   return isJson
     ? new StatusError('NotAcceptable', 'only the following media types are accepted: application/json')

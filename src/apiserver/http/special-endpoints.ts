@@ -7,7 +7,8 @@ import { builtinSchema } from '../schema/types/object-schema.ts'
 import { json, type Answer } from './response/answer.ts'
 import type { ResourceHandler } from './edge.ts'
 import { decodeObjectBody } from './request/object-body.ts'
-import type { ResourceCall } from './resource-endpoint.ts'
+import { negotiateForm } from './request/accept.ts'
+import { notAcceptable, type ResourceCall } from './resource-endpoint.ts'
 
 /** What reviews and token requests need. */
 export interface SpecialPorts {
@@ -20,13 +21,13 @@ export function specialEndpoints(ports: SpecialPorts): ReadonlyMap<string, Resou
   return new Map<string, ResourceHandler>([
     ...reviewResources.map((resource): [string, ResourceHandler] => [
       `create ${resource}`,
-      async (call) => created(review(ports.reviews, { ...sender(call), object: await sentObject(call) })),
+      async (call) => created(call, review(ports.reviews, { ...sender(call), object: await sentObject(call) })),
     ]),
     [
       'create serviceaccounts/token',
       async (call) => {
         const { namespace, name } = call.info
-        return created(issueToken(ports.tokens, { request: await sentObject(call), namespace, name }))
+        return created(call, issueToken(ports.tokens, { request: await sentObject(call), namespace, name }))
       },
     ],
   ])
@@ -45,7 +46,10 @@ function sender({ request, info }: ResourceCall) {
   return { user: request.user, namespace: info.namespace }
 }
 
-function created(object: KubeObject): Answer {
+/** These kinds have no columns and no stored metadata: only the whole object can be answered. */
+function created({ request }: ResourceCall, object: KubeObject): Answer {
+  const { accept } = request.headers
+  if (negotiateForm(accept)?.as !== 'Object') throw notAcceptable(accept)
   return json(object, 201)
 }
 

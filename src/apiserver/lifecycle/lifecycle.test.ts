@@ -46,6 +46,21 @@ describe("the server's own controllers", () => {
     await expect.poll(() => status('/api/v1/namespaces/default/serviceaccounts/default')).toBe(200)
   })
 
+  it('publish the address of the server as the Service default/kubernetes, and restore it', async () => {
+    const { port } = await server.listen({ port: 0 })
+    const path = '/api/v1/namespaces/default/services/kubernetes'
+    const slice = '/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/kubernetes'
+    expect((await object(path)).spec).toMatchObject({
+      clusterIP: '10.96.0.1',
+      ports: [{ port: 443, targetPort: port }],
+    })
+    expect(await object(slice)).toMatchObject({ endpoints: [{ addresses: ['127.0.0.1'] }], ports: [{ port }] })
+    await send('DELETE', path)
+    await expect.poll(() => status(path)).toBe(200)
+    await send('PATCH', slice, { ports: [{ name: 'https', port: 1 }] })
+    await expect.poll(() => object(slice)).toMatchObject({ ports: [{ port }] })
+  })
+
   it('empty a terminating namespace, whatever kinds are in it', async () => {
     await namespace('going')
     await send('POST', '/api/v1/namespaces/going/configmaps', configMap('a'))

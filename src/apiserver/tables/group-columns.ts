@@ -2,7 +2,7 @@ import type { KubeObject } from '../../kube/object.ts'
 import type { Subject } from '../auth/rbac.ts'
 import { ageColumn, column, count, nameColumn, wide, type Column } from './column.ts'
 import { eventColumns } from './core-columns.ts'
-import { joined, read, readList, readNumber, readText } from './read.ts'
+import { conditionStatus, joined, read, readList, readNumber, readText } from './read.ts'
 import { selectorText } from './workload-columns.ts'
 
 const createdColumn: Column = { name: 'Created At', cell: ({ metadata }) => metadata.creationTimestamp }
@@ -97,6 +97,12 @@ export const groupColumns: Readonly<Record<string, readonly Column[]>> = {
     column('ReclaimPolicy', (object) => readText(object, 'reclaimPolicy', 'Delete')),
     column('VolumeBindingMode', (object) => readText(object, 'volumeBindingMode', 'Immediate')),
     column('AllowVolumeExpansion', (object) => read(object, 'allowVolumeExpansion') === true),
+    ageColumn,
+  ],
+  'apiservices.apiregistration.k8s.io': [
+    nameColumn,
+    column('Service', () => 'Local'),
+    column('Available', (object) => conditionStatus(object, 'Available') ?? ''),
     ageColumn,
   ],
   'priorityclasses.scheduling.k8s.io': [

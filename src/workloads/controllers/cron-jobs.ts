@@ -9,7 +9,7 @@ import { nextCronTime } from '../../kube/calendar/cron.ts'
 import type { Job } from './jobs.ts'
 import { createNew, writeStatus, type WorkloadPorts } from '../ports.ts'
 import { deleteOwned } from '../delete.ts'
-import { ownerKeys } from './replica-sets.ts'
+import { ownerKeys } from '../adoption.ts'
 import { controllerRef, controllerUid } from '../types.ts'
 
 interface CronJob extends StoredObject {

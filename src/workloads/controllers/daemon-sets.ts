@@ -3,19 +3,11 @@ import type { Key } from '../../kube/key.ts'
 import { Controller } from '../../runtime/controller/controller.ts'
 import { settled, wakeAt, type Outcome } from '../../runtime/controller/outcome.ts'
 import { templateHash } from './deployments.ts'
+import { Claims, controllerIndex } from '../adoption.ts'
 import { createNew, writeStatus, type WorkloadPorts } from '../ports.ts'
 import { deleteOwned } from '../delete.ts'
-import { ownerKeys } from './replica-sets.ts'
 import { RevisionHistory, revisionLabel } from './revisions.ts'
-import {
-  availability,
-  controllerRef,
-  controllerUid,
-  isPodFinished,
-  isPodReady,
-  type Pod,
-  type Workload,
-} from '../types.ts'
+import { availability, controllerRef, isPodFinished, isPodReady, type Pod, type Workload } from '../types.ts'
 
 interface DaemonSetSpec {
   readonly updateStrategy?: { readonly type?: 'RollingUpdate' | 'OnDelete' }
@@ -26,18 +18,24 @@ type DaemonSet = Workload<DaemonSetSpec>
 /** Runs one Pod per DaemonSet, because there is one node. */
 export function daemonSetController({ client, informers, ports }: WorkloadPorts): Controller {
   const sets = informers.open<DaemonSet>(client, daemonSets)
-  const owned = informers.open<Pod>(client, pods, { indexes: { controller: controllerUid } })
-  const history = new RevisionHistory({ client, informers }, daemonSets)
+  const owned = informers.open<Pod>(client, pods, { indexes: { controller: controllerIndex } })
   const controller = new Controller({ name: 'daemonsets', reconcile, ports, concurrency: 2 })
   controller.watch(sets)
-  controller.watch(owned, ({ object }) => ownerKeys(object, 'DaemonSet'))
-  controller.watch(history.informer, ({ object }) => ownerKeys(object, 'DaemonSet'))
+  const claims = new Claims({
+    client,
+    controller,
+    ownerType: daemonSets,
+    owners: sets,
+    type: pods,
+    dependents: owned,
+  })
+  const history = new RevisionHistory({ client, informers }, daemonSets, { controller, owners: sets })
   return controller
 
   async function reconcile(key: Key): Promise<Outcome> {
     const set = sets.get(key.namespace, key.name)
     if (!set || !owned.synced || !history.informer.synced) return settled
-    const mine = owned.byIndex('controller', set.metadata.uid)
+    const mine = await claims.of(set)
     if (!set.metadata.deletionTimestamp) await adjust(key, set, mine)
     const { available, nextAt } = availability(mine, set.spec.minReadySeconds, ports.clock.now())
     await writeStatus(client, daemonSets, set, statusOf(set, mine, available))

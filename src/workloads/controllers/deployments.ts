@@ -6,12 +6,12 @@ import { deepEqual } from '../../kube/patches/patch.ts'
 import type { Informer } from '../../runtime/cache/informer.ts'
 import { Controller } from '../../runtime/controller/controller.ts'
 import { settled, wakeAt, type Outcome } from '../../runtime/controller/outcome.ts'
+import { Claims, controllerIndex } from '../adoption.ts'
 import { createNew, writeStatus, type WorkloadPorts } from '../ports.ts'
 import { deleteOwned } from '../delete.ts'
 import { deploymentStatus, type Deployment } from './deployment-status.ts'
-import { ownerKeys } from './replica-sets.ts'
 import { planRollout } from './rollout.ts'
-import { controllerRef, controllerUid, type PodTemplate, type Workload } from '../types.ts'
+import { controllerRef, type PodTemplate, type Workload } from '../types.ts'
 
 /** A Deployment with its ReplicaSets, as one reconcile sees them. */
 interface Observed {
@@ -32,24 +32,31 @@ class DeploymentReconciler {
   readonly #ports: WorkloadPorts
   readonly #deployments: Informer<Deployment>
   readonly #replicaSets: Informer<Workload>
+  readonly #claims: Claims<Deployment, Workload>
 
   constructor(workloadPorts: WorkloadPorts) {
     const { client, informers, ports } = workloadPorts
     this.#ports = workloadPorts
     this.#deployments = informers.open<Deployment>(client, deployments)
-    this.#replicaSets = informers.open<Workload>(client, replicaSets, { indexes: { controller: controllerUid } })
+    this.#replicaSets = informers.open<Workload>(client, replicaSets, { indexes: { controller: controllerIndex } })
     const reconcile = (key: Key) => this.#reconcile(key)
     this.controller = new Controller({ name: 'deployments', reconcile, ports, concurrency: 4 })
     this.controller.watch(this.#deployments)
-    this.controller.watch(this.#replicaSets, ({ object }) => ownerKeys(object, 'Deployment'))
+    this.#claims = new Claims({
+      client,
+      controller: this.controller,
+      ownerType: deployments,
+      owners: this.#deployments,
+      type: replicaSets,
+      dependents: this.#replicaSets,
+    })
   }
 
   async #reconcile(key: Key): Promise<Outcome> {
     const deployment = this.#deployments.get(key.namespace, key.name)
     if (!deployment || deployment.metadata.deletionTimestamp || !this.#replicaSets.synced) return settled
-    const owned = this.#replicaSets
-      .byIndex('controller', deployment.metadata.uid)
-      .filter(({ metadata }) => !metadata.deletionTimestamp)
+    const claimed = await this.#claims.of(deployment)
+    const owned = claimed.filter(({ metadata }) => !metadata.deletionTimestamp)
     const current = owned.find((set) => isOfTemplate(set, deployment.spec.template))
     if (!current && !deployment.spec.paused) {
       const created = await createNew(this.#ports.client, replicaSets, replicaSetFor(deployment, owned))

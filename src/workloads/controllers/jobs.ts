@@ -2,15 +2,16 @@ import { backoffDelay } from '../../kube/basics/backoff-delay.ts'
 import { jobs, pods } from '../../kube/core-types.ts'
 import { keyOf, type Key } from '../../kube/key.ts'
 import { placeOf, type StoredObject } from '../../kube/object.ts'
+import type { LabelSelector } from '../../kube/selector.ts'
 import { ignoring } from '../../kube/status-error.ts'
 import { formatTime, parseTime } from '../../kube/time.ts'
 import type { Informer } from '../../runtime/cache/informer.ts'
 import { Controller } from '../../runtime/controller/controller.ts'
 import { settled, wakeAt, type Outcome } from '../../runtime/controller/outcome.ts'
 import { indexAnnotation, indexOf, isTracked, releasable, tallyOf, trackingFinalizer } from './job-tally.ts'
+import { Claims, controllerIndex } from '../adoption.ts'
 import { createNew, writeStatus, type WorkloadPorts } from '../ports.ts'
 import { deleteFinishedJob, deleteOwned } from '../delete.ts'
-import { ownerKeys } from './replica-sets.ts'
 import {
   controllerRef,
   controllerUid,
@@ -25,6 +26,7 @@ import {
 /** The fields of a Job that the controller reads. */
 export interface Job extends StoredObject {
   readonly spec: {
+    readonly selector?: LabelSelector
     readonly template: PodTemplate
     readonly completions?: number
     readonly completionMode?: 'NonIndexed' | 'Indexed'
@@ -124,7 +126,6 @@ function trackedBy(pod: Pod): readonly string[] {
 }
 
 function* jobKeys(pod: Pod): Generator<Key> {
-  yield* ownerKeys(pod, 'Job')
   const name = pod.metadata.labels?.[jobLabel]
   if (isTracked(pod) && name)
     yield keyOf({ apiVersion: 'batch/v1', kind: 'Job', name, namespace: pod.metadata.namespace ?? '' })
@@ -142,15 +143,25 @@ class JobReconciler {
   readonly #ports: WorkloadPorts
   readonly #jobs: Informer<Job>
   readonly #pods: Informer<Pod>
+  readonly #claims: Claims<Job, Pod>
 
   constructor(workloadPorts: WorkloadPorts) {
     const { client, informers, ports } = workloadPorts
     this.#ports = workloadPorts
     this.#jobs = informers.open<Job>(client, jobs)
-    this.#pods = informers.open<Pod>(client, pods, { indexes: { controller: controllerUid, tracked: trackedBy } })
+    this.#pods = informers.open<Pod>(client, pods, { indexes: { controller: controllerIndex, tracked: trackedBy } })
     const reconcile = (key: Key) => this.#reconcile(key)
     this.controller = new Controller({ name: 'jobs', reconcile, ports, concurrency: 2 })
     this.controller.watch(this.#jobs)
+    this.#claims = new Claims({
+      client,
+      controller: this.controller,
+      ownerType: jobs,
+      owners: this.#jobs,
+      type: pods,
+      dependents: this.#pods,
+      finalizer: trackingFinalizer,
+    })
     this.controller.watch(this.#pods, ({ object }) => jobKeys(object))
   }
 
@@ -159,8 +170,9 @@ class JobReconciler {
     const job = this.#jobs.get(key.namespace, key.name)
     await this.#releaseStrays(key, job)
     if (!job) return settled
-    const owned = this.#pods.byIndex('controller', job.metadata.uid)
     const finishedAt = finishTime(job)
+    const owned =
+      finishedAt === undefined ? await this.#claims.of(job) : this.#pods.byIndex('controller', job.metadata.uid)
     if (job.metadata.deletionTimestamp || finishedAt !== undefined) await this.#release(key, releasable(owned))
     if (job.metadata.deletionTimestamp) return settled
     return finishedAt === undefined ? this.#advance(key, job, owned) : this.#deleteExpired(job, finishedAt)

@@ -1,20 +1,12 @@
-import { pods, replicaSets } from '../../kube/core-types.ts'
+import { pods, replicaSets, replicationControllers } from '../../kube/core-types.ts'
 import type { Key } from '../../kube/key.ts'
-import { keyOf } from '../../kube/key.ts'
-import type { StoredObject } from '../../kube/object.ts'
+import type { ResourceType } from '../../kube/object.ts'
 import { Controller } from '../../runtime/controller/controller.ts'
 import { settled, wakeAt, type Outcome } from '../../runtime/controller/outcome.ts'
+import { Claims, controllerIndex } from '../adoption.ts'
 import { createNew, writeStatus, type WorkloadPorts } from '../ports.ts'
 import { deleteOwned } from '../delete.ts'
-import {
-  availability,
-  controllerRef,
-  controllerUid,
-  isPodFinished,
-  isPodReady,
-  type Pod,
-  type Workload,
-} from '../types.ts'
+import { availability, controllerRef, isPodFinished, isPodReady, type Pod, type Workload } from '../types.ts'
 
 /** Plans which Pods a ReplicaSet creates and deletes to reach its replicas. */
 export function planReplicas(
@@ -28,49 +20,46 @@ export function planReplicas(
 }
 
 /** Runs the replicas of each ReplicaSet. */
-export function replicaSetController({ client, informers, ports }: WorkloadPorts): Controller {
-  const sets = informers.open<Workload>(client, replicaSets)
-  const owned = informers.open<Pod>(client, pods, { indexes: { controller: controllerUid } })
-  const controller = new Controller({ name: 'replicasets', reconcile, ports, concurrency: 4 })
+export function replicaSetController(ports: WorkloadPorts): Controller {
+  return replicaController(replicaSets, ports)
+}
+
+/** Runs the replicas of each ReplicationController. */
+export function replicationControllerController(ports: WorkloadPorts): Controller {
+  return replicaController(replicationControllers, ports)
+}
+
+function replicaController(type: ResourceType, { client, informers, ports }: WorkloadPorts): Controller {
+  const sets = informers.open<Workload>(client, type)
+  const owned = informers.open<Pod>(client, pods, { indexes: { controller: controllerIndex } })
+  const controller = new Controller({ name: type.plural, reconcile, ports, concurrency: 4 })
   controller.watch(sets)
-  controller.watch(owned, ({ object }) => ownerKeys(object, 'ReplicaSet'))
+  const claims = new Claims({ client, controller, ownerType: type, owners: sets, type: pods, dependents: owned })
   return controller
 
   async function reconcile(key: Key): Promise<Outcome> {
     const set = sets.get(key.namespace, key.name)
     if (!set || !owned.synced) return settled
-    const mine = owned.byIndex('controller', set.metadata.uid)
+    const mine = await claims.of(set)
     if (!set.metadata.deletionTimestamp) await adjust(key, set, mine)
     const { available, nextAt } = availability(mine, set.spec.minReadySeconds, ports.clock.now())
-    await writeStatus(client, replicaSets, set, statusOf(set, mine, available))
+    await writeStatus(client, type, set, statusOf(set, mine, available))
     return nextAt === undefined ? settled : wakeAt(nextAt)
   }
 
   async function adjust(key: Key, set: Workload, mine: readonly Pod[]): Promise<void> {
     const plan = planReplicas(set.spec.replicas ?? 1, mine)
     for (let index = 0; index < Math.min(plan.create, maxCreatedAtOnce); index++) {
-      const pod = await createNew(client, pods, podFor(set))
+      const pod = await createNew(client, pods, podFor(type, set))
       if (pod) controller.expect(key, pod.metadata.resourceVersion, owned as never)
     }
     for (const pod of plan.delete) await deleteOwned(client, pods, pod)
   }
 }
 
-/** The key of an object's controller, if it is of this kind. */
-export function* ownerKeys(object: StoredObject, kind: string): Generator<Key> {
-  const owner = object.metadata.ownerReferences?.find((reference) => reference.controller && reference.kind === kind)
-  if (owner)
-    yield keyOf({
-      apiVersion: owner.apiVersion,
-      kind: owner.kind,
-      name: owner.name,
-      namespace: object.metadata.namespace ?? '',
-    })
-}
-
 const maxCreatedAtOnce = 200
 
-function podFor(set: Workload) {
+function podFor(type: ResourceType, set: Workload) {
   const { template } = set.spec
   return {
     apiVersion: 'v1',
@@ -79,7 +68,7 @@ function podFor(set: Workload) {
       ...template.metadata,
       generateName: `${set.metadata.name}-`,
       namespace: set.metadata.namespace ?? '',
-      ownerReferences: [controllerRef(replicaSets, set)],
+      ownerReferences: [controllerRef(type, set)],
     },
     spec: template.spec,
   }

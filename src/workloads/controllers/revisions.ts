@@ -1,10 +1,12 @@
 import { controllerRevisions } from '../../kube/core-types.ts'
 import type { KubeObject, ResourceType, StoredObject } from '../../kube/object.ts'
 import type { Informer } from '../../runtime/cache/informer.ts'
+import type { Controller } from '../../runtime/controller/controller.ts'
 import { templateHash } from './deployments.ts'
+import { Claims, controllerIndex } from '../adoption.ts'
 import { createNew, type WorkloadPorts } from '../ports.ts'
 import { deleteOwned } from '../delete.ts'
-import { controllerRef, controllerUid, type PodTemplate, type Workload } from '../types.ts'
+import { controllerRef, type PodTemplate, type Workload } from '../types.ts'
 
 /** One template of a StatefulSet or DaemonSet: what `kubectl rollout history` lists and `undo` restores. */
 export interface Revision extends StoredObject {
@@ -25,11 +27,19 @@ export class RevisionHistory {
   readonly #client: WorkloadPorts['client']
   readonly #type: ResourceType
   readonly informer: Informer<Revision>
+  readonly #claims: Claims<Workload, Revision>
 
-  constructor({ client, informers }: Pick<WorkloadPorts, 'client' | 'informers'>, type: ResourceType) {
+  constructor(
+    { client, informers }: Pick<WorkloadPorts, 'client' | 'informers'>,
+    type: ResourceType,
+    { controller, owners }: { readonly controller: Controller; readonly owners: Informer<Workload> },
+  ) {
     this.#client = client
     this.#type = type
-    this.informer = informers.open<Revision>(client, controllerRevisions, { indexes: { controller: controllerUid } })
+    const indexes = { controller: controllerIndex }
+    this.informer = informers.open<Revision>(client, controllerRevisions, { indexes })
+    const dependents = this.informer
+    this.#claims = new Claims({ client, controller, ownerType: type, owners, type: controllerRevisions, dependents })
   }
 
   of(set: Workload): readonly Revision[] {
@@ -46,7 +56,7 @@ export class RevisionHistory {
 
   /** Records the current template as the newest revision, and prunes old ones that no Pod uses. Returns the revision if it was written. */
   async record(set: Workload, inUse: ReadonlySet<string>): Promise<StoredObject | undefined> {
-    const all = this.of(set)
+    const all = await this.#claims.of(set)
     const name = revisionName(set)
     const current = all.find(({ metadata }) => metadata.name === name)
     const newest = Math.max(0, ...all.map(({ revision }) => revision))

@@ -2,14 +2,13 @@ import { pods, statefulSets } from '../../kube/core-types.ts'
 import type { Key } from '../../kube/key.ts'
 import { Controller } from '../../runtime/controller/controller.ts'
 import { settled, wakeAt, type Outcome } from '../../runtime/controller/outcome.ts'
+import { Claims, controllerIndex } from '../adoption.ts'
 import { createNew, writeStatus, type WorkloadPorts } from '../ports.ts'
 import { deleteOwned } from '../delete.ts'
-import { ownerKeys } from './replica-sets.ts'
 import { RevisionHistory, revisionLabel, revisionName } from './revisions.ts'
 import {
   availability,
   controllerRef,
-  controllerUid,
   isPodFinished,
   isPodReady,
   type Pod,
@@ -69,18 +68,25 @@ function partitionOf({ spec }: StatefulSet): number {
 /** Runs the ordinal Pods of StatefulSets. */
 export function statefulSetController({ client, informers, ports }: WorkloadPorts): Controller {
   const sets = informers.open<StatefulSet>(client, statefulSets)
-  const owned = informers.open<Pod>(client, pods, { indexes: { controller: controllerUid } })
-  const history = new RevisionHistory({ client, informers }, statefulSets)
+  const owned = informers.open<Pod>(client, pods, { indexes: { controller: controllerIndex } })
   const controller = new Controller({ name: 'statefulsets', reconcile, ports, concurrency: 2 })
   controller.watch(sets)
-  controller.watch(owned, ({ object }) => ownerKeys(object, 'StatefulSet'))
-  controller.watch(history.informer, ({ object }) => ownerKeys(object, 'StatefulSet'))
+  const claims = new Claims({
+    client,
+    controller,
+    ownerType: statefulSets,
+    owners: sets,
+    type: pods,
+    dependents: owned,
+    isMember: (set, pod) => pod.metadata.name.replace(/-\d+$/, '') === set.metadata.name,
+  })
+  const history = new RevisionHistory({ client, informers }, statefulSets, { controller, owners: sets })
   return controller
 
   async function reconcile(key: Key): Promise<Outcome> {
     const set = sets.get(key.namespace, key.name)
     if (!set || !owned.synced || !history.informer.synced) return settled
-    const mine = owned.byIndex('controller', set.metadata.uid)
+    const mine = await claims.of(set)
     if (!set.metadata.deletionTimestamp) await adjust(key, set, mine)
     const now = ports.clock.now()
     const { available, nextAt } = availability(mine, set.spec.minReadySeconds, now)

@@ -6,7 +6,7 @@ import { disruptionBudgetController } from './disruption-budgets.ts'
 import { endpointsController } from './endpoints.ts'
 import { jobController } from './jobs.ts'
 import type { WorkloadPorts } from '../ports.ts'
-import { replicaSetController } from './replica-sets.ts'
+import { replicaSetController, replicationControllerController } from './replica-sets.ts'
 import { statefulSetController } from './stateful-sets.ts'
 
 /** The controllers that turn workload objects into Pods. `LocalNode` runs the Pods. */
@@ -14,6 +14,7 @@ export function workloadControllers(ports: WorkloadPorts): readonly Controller[]
   return [
     deploymentController,
     replicaSetController,
+    replicationControllerController,
     statefulSetController,
     daemonSetController,
     jobController,

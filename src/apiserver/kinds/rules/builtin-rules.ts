@@ -24,6 +24,8 @@ const hasGeneration = new Set([
   'networkpolicies.networking.k8s.io',
   'poddisruptionbudgets.policy',
   'priorityclasses.scheduling.k8s.io',
+  'flowschemas.flowcontrol.apiserver.k8s.io',
+  'prioritylevelconfigurations.flowcontrol.apiserver.k8s.io',
   'validatingadmissionpolicies.admissionregistration.k8s.io',
   'validatingadmissionpolicybindings.admissionregistration.k8s.io',
 ])
@@ -62,6 +64,7 @@ const returnsDeletedObject = new Set([
   'podtemplates',
   'resourcequotas',
   'storageclasses.storage.k8s.io',
+  'csinodes.storage.k8s.io',
 ])
 
 const orphansByDefault = new Set(['replicationcontrollers', 'jobs.batch'])
@@ -70,6 +73,8 @@ const special: Readonly<Record<string, Partial<KindRules>>> = {
   'deployments.apps': { statusMetadata: 'no labels' },
   'customresourcedefinitions.apiextensions.k8s.io': { statusMetadata: 'none' },
   'validatingadmissionpolicies.admissionregistration.k8s.io': { statusMetadata: 'none' },
+  // Only the server writes them, status included.
+  'apiservices.apiregistration.k8s.io': { hasStatus: false },
   namespaces: namespaceRules,
   pods: podRules,
   secrets: secretRules,

@@ -161,6 +161,7 @@ const namedScalars: Partial<Record<Scalar, { readonly name: string; readonly sch
 function nameOf(id: string): string {
   const dotted = id.replace('/', '.')
   if (id.startsWith('meta/')) return `io.k8s.apimachinery.pkg.apis.${dotted}`
+  if (id.startsWith('apiregistration/')) return `io.k8s.kube-aggregator.pkg.apis.${dotted}`
   if (id.startsWith('apiextensions/')) return `io.k8s.apiextensions-apiserver.pkg.apis.${dotted}`
   return `io.k8s.api.${dotted}`
 }

@@ -82,6 +82,7 @@ const nameChecks: Readonly<Record<string, NameCheck>> = {
   'rbac.authorization.k8s.io/ClusterRole': pathSegmentFaults,
   'rbac.authorization.k8s.io/RoleBinding': pathSegmentFaults,
   'rbac.authorization.k8s.io/ClusterRoleBinding': pathSegmentFaults,
+  'apiregistration.k8s.io/APIService': pathSegmentFaults,
 }
 
 function kindFaults(key: string, object: KubeObject): readonly FieldError[] {
