@@ -6,6 +6,7 @@ import { cleaner } from '../apis/cleaner.ts'
 import { cleanupCandidate } from '../apis/cleanup-candidate.ts'
 import { cleanupPolicy } from '../apis/cleanup-policy.ts'
 import { conditionalTtl } from '../apis/conditional-ttl.ts'
+import { environment } from '../apis/environment.ts'
 import { pipeline } from '../apis/pipeline.ts'
 import { Client } from '../client/client.ts'
 import type { KubeObject, ResourceType, StoredObject } from '../kube/object.ts'
@@ -56,6 +57,35 @@ async function said(type: ResourceType, name: string, as = client): Promise<stri
 function condition(type: string, status: string, message: string) {
   return { type, status, reason: 'Because', message, lastTransitionTime }
 }
+
+describe('explain of an environment', () => {
+  const at = (hours: number) => new Date(Date.now() + hours * 3_600_000).toISOString().replace(/\.\d+/, '')
+
+  it('tells its life for itself and its Namespace, and the date for what is in it', async () => {
+    await create(environment, 'shop', {
+      spec: { className: 'preview' },
+      status: {
+        phase: 'Asleep',
+        message: 'it sleeps until a request comes',
+        lastUsedAt: at(-5),
+        lastUsedBy: 'Traffic',
+        deletesAt: at(30),
+        conditions: [condition('Ready', 'False', 'class "preview" does not exist')],
+      },
+    })
+    const inside = await configMap('of-environment')
+    const life = await said(environment.type, 'shop')
+    expect(life).not.toContain('The environments says')
+    expect(life).toContain('Environment shop of class preview is Asleep: it sleeps until a request comes.')
+    expect(life).toContain('It is not Ready: class "preview" does not exist.')
+    expect(life).toMatch(/It was last used 5h\S* ago \(Traffic\)/)
+    expect(life).toMatch(/It is deleted with its Namespace at .*, in 29h/)
+    expect(life).toContain('To keep it, run: sojourn keep team --for 3d.')
+    expect(await said(namespaces, 'team')).toContain('Environment shop of class preview is Asleep')
+    expect(await said(configMaps, inside.metadata.name)).toMatch(/It is deleted with environment shop at .*, in 29h/)
+    await client.deleteObject(environment.type, { namespace: 'team', name: 'shop' })
+  })
+})
 
 describe('explain', () => {
   it('names who uses a ConfigMap', async () => {

@@ -10,6 +10,7 @@ import { obstacles } from './cascade.ts'
 import { haltsOf } from './halts.ts'
 import { explainBond, explainBonds } from './explain-bonds.ts'
 import { explainCleaner, explainCleaners } from './explain-cleaners.ts'
+import { explainEnvironment } from './explain-environment.ts'
 import { explainPipeline } from './explain-pipeline.ts'
 import { explainPolicies, explainPolicy } from './explain-policies.ts'
 import { explainUse } from './explain-use.ts'
@@ -45,6 +46,7 @@ export async function explainObject(client: Client, explained: Explained, now: n
   const managed = [
     ...items.flatMap((item) => itemSentences(item, type.kind, now)),
     ...kindSentences(explained),
+    ...(await explainEnvironment(reader, explained, now)),
     ...(await explainSleep(reader, object, now)),
     ...(await explainCleaners(reader, explained, now)),
     ...(await explainPolicies(reader, explained, { items, optOuts, now })),
@@ -99,6 +101,8 @@ function itemSentences(
   asked: string,
   now: number,
 ): readonly string[] {
+  // explainEnvironment tells more.
+  if (system === 'environments') return []
   const whose = system === 'activator' && asked !== object.kind ? ` of service/${object.name}` : ''
   const said = `The ${system} says${whose} ${state}: ${why}`
   const after = next?.at === undefined ? [] : [`Next, ${next.what} ${when(next.at, now)}`]

@@ -7,7 +7,7 @@ export const refusals = {
   'opted-out': 'its owner opted out of cleanup',
   'bond-denies': 'a Bond forbids its deletion while its dependents exist',
   'system-namespace': 'it belongs to the cluster itself',
-  'own-machinery': 'it is part of Sojourn itself',
+  'own-machinery': 'it is one of Sojourn’s own objects, which no rule deletes',
 } as const
 
 /** Why Sojourn does not delete an object at the moment. */

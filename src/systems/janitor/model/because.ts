@@ -3,7 +3,7 @@ export const exclusions = {
   'opted-out': 'its owner opted out of cleanup',
   'never-expires': 'it is marked expiration_time: never',
   'keep-mark': 'it is marked sojourn.dev/keep',
-  'own-machinery': 'it is part of Sojourn itself',
+  'own-machinery': 'it is one of Sojourn’s own objects, which no rule deletes',
   'system-namespace': 'it belongs to the cluster itself',
   literal: 'an exclusion names it',
   'not-allowlisted': 'no allowlist names it',

@@ -1,0 +1,48 @@
+import { environment, type Environment } from '../apis/environment.ts'
+import { findCondition } from '../kube/conditions.ts'
+import type { StoredObject } from '../kube/object.ts'
+import { formatAge, parseTime } from '../kube/time.ts'
+import type { Explained } from './explain.ts'
+import type { Reader } from './reader.ts'
+import { when } from './when.ts'
+
+/** What its Environment means for a Namespace and for everything in it; for the Environment itself, and the Namespace, in full. */
+export async function explainEnvironment(
+  reader: Reader,
+  { type, object }: Explained,
+  now: number,
+): Promise<readonly string[]> {
+  const { name, namespace } = object.metadata
+  if (type.group === environment.group && type.kind === environment.kind)
+    return lifeOf(object as Environment & StoredObject, now)
+  const isNamespace = type.group === '' && type.kind === 'Namespace'
+  const home = isNamespace ? name : namespace
+  if (home === undefined) return []
+  const [found] = await reader.list<Environment & StoredObject>(environment.type, { namespace: home })
+  if (!found) return []
+  if (isNamespace) return lifeOf(found, now)
+  const leaves = timeOf(found.status?.deletesAt)
+  return leaves === undefined ? [] : [`It is deleted with environment ${found.metadata.name} ${when(leaves, now)}`]
+}
+
+function lifeOf({ metadata, spec, status }: Environment & StoredObject, now: number): readonly string[] {
+  const { phase, message, lastUsedAt, lastUsedBy = 'Created', sleepsAt, wakesAt, deletesAt, conditions } = status ?? {}
+  const ready = findCondition(conditions, 'Ready')
+  const at = (text: string, time: string | undefined) => {
+    const instant = timeOf(time)
+    return instant === undefined ? [] : [`${text} ${when(instant, now)}`]
+  }
+  return [
+    `Environment ${metadata.name} of class ${spec.className} is ${phase ?? 'not read yet'}${message ? `: ${message}` : ''}`,
+    ...(ready?.status === 'False' ? [`It is not Ready: ${ready.message}`] : []),
+    ...(lastUsedAt ? [`It was last used ${formatAge(now - (timeOf(lastUsedAt) ?? now))} ago (${lastUsedBy})`] : []),
+    ...at('Its workloads sleep', sleepsAt),
+    ...at('Its workloads wake', wakesAt),
+    ...at('It is deleted with its Namespace', deletesAt),
+    ...(deletesAt ? [`To keep it, run: sojourn keep ${metadata.namespace ?? metadata.name} --for 3d`] : []),
+  ]
+}
+
+function timeOf(text: string | undefined): number | undefined {
+  return text === undefined ? undefined : parseTime(text)
+}
