@@ -2,10 +2,9 @@ import type { Cleaner } from '../apis/cleaner.ts'
 import { cleanerKinds as kinds } from '../apis/cleaner-kinds.ts'
 import { parseApiVersion, type StoredObject } from '../kube/object.ts'
 import { matches, requirementsOf } from '../kube/selector.ts'
-import { formatTime, parseTime } from '../kube/time.ts'
+import { formatTime, parseTime, when } from '../kube/time.ts'
 import type { Explained } from './explain.ts'
 import type { Reader } from './reader.ts'
-import { when } from './when.ts'
 
 /** Every Cleaner that will delete an object, and its state. */
 export async function explainCleaners(reader: Reader, explained: Explained, now: number): Promise<readonly string[]> {

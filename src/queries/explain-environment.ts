@@ -1,10 +1,9 @@
 import { environment, type Environment } from '../apis/environment.ts'
 import { findCondition } from '../kube/conditions.ts'
 import type { StoredObject } from '../kube/object.ts'
-import { formatAge, parseTime } from '../kube/time.ts'
+import { formatAge, parseTime, when } from '../kube/time.ts'
 import type { Explained } from './explain.ts'
 import type { Reader } from './reader.ts'
-import { when } from './when.ts'
 
 /** What its Environment means for a Namespace and for everything in it; for the Environment itself, and the Namespace, in full. */
 export async function explainEnvironment(

@@ -1,5 +1,5 @@
 import { workSchedule, type WorkSchedule } from '../apis/work-schedule.ts'
-import { formatTime } from '../kube/time.ts'
+import { formatTime, when } from '../kube/time.ts'
 import { windowState } from '../apis/work-window.ts'
 import { namespaces } from '../kube/core-types.ts'
 import type { StoredObject } from '../kube/object.ts'
@@ -11,7 +11,6 @@ import {
   type AnnotatedSleep,
 } from '../systems/activator/model/sleep-annotations.ts'
 import type { Reader } from './reader.ts'
-import { when } from './when.ts'
 
 /** Why a workload or a Namespace sleeps or is awake by its annotations, and when that changes. */
 export async function explainSleep(reader: Reader, object: StoredObject, now: number): Promise<readonly string[]> {

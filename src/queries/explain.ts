@@ -5,7 +5,7 @@ import { pipeline, type Pipeline } from '../apis/pipeline.ts'
 import type { Client } from '../client/client.ts'
 import type { DiscoveredType } from '../client/discovery.ts'
 import type { ObjectRef, StoredObject } from '../kube/object.ts'
-import { formatAge, parseTime } from '../kube/time.ts'
+import { formatAge, parseTime, when } from '../kube/time.ts'
 import { obstacles } from './cascade.ts'
 import { haltsOf } from './halts.ts'
 import { explainBond, explainBonds } from './explain-bonds.ts'
@@ -18,7 +18,6 @@ import { explainSleep } from './explain-sleep.ts'
 import { protectionsOf } from './protections.ts'
 import { Reader } from './reader.ts'
 import { readManagedItems, type ManagedItem } from './managed-items.ts'
-import { when } from './when.ts'
 
 /** Why an object is as it is: sentences, and the managed items they are about. */
 export interface Explanation {
