@@ -1,21 +1,13 @@
-import type { HistogramDeclaration, MetricDeclaration } from './metrics.ts'
+import type { DeclaredMetric, HistogramDeclaration, MetricDeclaration } from './metrics.ts'
 
 export type Labels<L extends string> = Readonly<Record<L, string>>
-
-/** All series of one metric name. */
-export interface Family {
-  readonly kind: 'counter' | 'gauge' | 'histogram'
-  readonly name: string
-  /** Everything that must agree when a metric is declared again. */
-  readonly signature: string
-  render(): string
-}
 
 /** Names come from users' objects: beyond this many series a metric counts them together rather than eat the memory. */
 const maxSeries = 5000
 
-/** Series by label values, in order of first use; all have the same labels. */
-class Series<L extends string, S> {
+/** All series of one metric name, by label values, in order of first use. */
+abstract class Metric<L extends string, S> implements DeclaredMetric {
+  abstract readonly kind: 'counter' | 'gauge' | 'histogram'
   readonly name: string
   readonly help: string
   readonly labels: readonly L[]
@@ -29,41 +21,35 @@ class Series<L extends string, S> {
     this.#create = create
   }
 
-  of(labels: Partial<Labels<L>> = {}): S {
-    const key = this.#keyOf(labels)
-    const existing = this.#series.get(key)
-    if (existing !== undefined) return existing
-    const created = this.#create()
-    if (this.#series.size < maxSeries) {
-      this.#series.set(key, created)
-      return created
-    }
-    return this.#overflow()
+  /** Everything that must agree when a metric is declared again. */
+  get signature(): string {
+    return JSON.stringify([this.kind, this.help, this.labels])
   }
 
-  find(labels: Partial<Labels<L>> = {}): S | undefined {
-    return this.#series.get(this.#keyOf(labels))
+  render(): string {
+    const head = `# HELP ${this.name} ${escapeHelp(this.help)}\n# TYPE ${this.name} ${this.kind}\n`
+    return head + [...this.#series].map(([labels, series]) => this.renderSeries(series, labels)).join('')
   }
 
-  remove(labels: Partial<Labels<L>>): void {
+  /** Forgets a series that no longer exists. */
+  remove(labels: Labels<L>): void {
     this.#series.delete(this.#keyOf(labels))
   }
 
-  render(kind: string, lines: (series: S, labels: string) => string): string {
-    const head = `# HELP ${this.name} ${escapeHelp(this.help)}\n# TYPE ${this.name} ${kind}\n`
-    return head + [...this.#series].map(([labels, series]) => lines(series, labels)).join('')
+  protected abstract renderSeries(series: S, labels: string): string
+
+  protected find(labels: Partial<Labels<L>> = {}): S | undefined {
+    return this.#series.get(this.#keyOf(labels))
   }
 
-  signature(kind: string, extra = ''): string {
-    return JSON.stringify([kind, this.help, this.labels, extra])
-  }
-
-  #overflow(): S {
-    const key = this.labels.map((label) => `${label}="other"`).join(',')
+  protected seriesOf(labels: Partial<Labels<L>> = {}): S {
+    const key = this.#keyOf(labels)
     const existing = this.#series.get(key)
     if (existing !== undefined) return existing
-    const created = this.#create()
-    this.#series.set(key, created)
+    const overflow = this.labels.map((label) => `${label}="other"`).join(',')
+    const used = this.#series.size < maxSeries ? key : overflow
+    const created = this.#series.get(used) ?? this.#create()
+    this.#series.set(used, created)
     return created
   }
 
@@ -74,69 +60,41 @@ class Series<L extends string, S> {
   }
 }
 
-/** Counts up. */
-export class Counter<L extends string = string> implements Family {
-  readonly kind = 'counter'
-  readonly name: string
-  readonly help: string
-  readonly labels: readonly L[]
-  readonly signature: string
-  readonly #series: Series<L, { value: number }>
-
+/** One number for each series. */
+abstract class NumberMetric<L extends string> extends Metric<L, { value: number }> {
   constructor(declaration: MetricDeclaration<L>) {
-    this.#series = new Series(declaration, () => ({ value: 0 }))
-    ;({ name: this.name, help: this.help, labels: this.labels } = this.#series)
-    this.signature = this.#series.signature(this.kind)
-  }
-
-  inc(labels?: Labels<L>, by = 1): void {
-    if (by < 0) throw new Error(`counter ${this.name} cannot go down`)
-    this.#series.of(labels).value += by
+    super(declaration, () => ({ value: 0 }))
   }
 
   value(labels?: Labels<L>): number {
-    return this.#series.find(labels)?.value ?? 0
+    return this.find(labels)?.value ?? 0
   }
 
-  render(): string {
-    return this.#series.render(this.kind, ({ value }, labels) => sample(this.name, labels, value))
+  protected renderSeries({ value }: { readonly value: number }, labels: string): string {
+    return sample(this.name, labels, value)
+  }
+}
+
+/** Counts up. */
+export class Counter<L extends string = string> extends NumberMetric<L> {
+  readonly kind = 'counter' as const
+
+  inc(labels?: Labels<L>, by = 1): void {
+    if (by < 0) throw new Error(`counter ${this.name} cannot go down`)
+    this.seriesOf(labels).value += by
   }
 }
 
 /** Goes up and down. */
-export class Gauge<L extends string = string> implements Family {
-  readonly kind = 'gauge'
-  readonly name: string
-  readonly help: string
-  readonly labels: readonly L[]
-  readonly signature: string
-  readonly #series: Series<L, { value: number }>
-
-  constructor(declaration: MetricDeclaration<L>) {
-    this.#series = new Series(declaration, () => ({ value: 0 }))
-    ;({ name: this.name, help: this.help, labels: this.labels } = this.#series)
-    this.signature = this.#series.signature(this.kind)
-  }
+export class Gauge<L extends string = string> extends NumberMetric<L> {
+  readonly kind = 'gauge' as const
 
   set(labels: Labels<L>, value: number): void {
-    this.#series.of(labels).value = value
+    this.seriesOf(labels).value = value
   }
 
   add(labels: Labels<L>, by: number): void {
-    this.#series.of(labels).value += by
-  }
-
-  /** Forgets a series that no longer exists. */
-  remove(labels: Labels<L>): void {
-    this.#series.remove(labels)
-  }
-
-  value(labels?: Labels<L>): number {
-    return this.#series.find(labels)?.value ?? 0
-  }
-
-  render(): string {
-    return this.#series.render(this.kind, ({ value }, labels) => sample(this.name, labels, value))
+    this.seriesOf(labels).value += by
   }
 }
 
@@ -147,25 +105,21 @@ interface Observations {
 }
 
 /** Counts observations by size. */
-export class Histogram<L extends string = string> implements Family {
-  readonly kind = 'histogram'
-  readonly name: string
-  readonly help: string
-  readonly labels: readonly L[]
-  readonly signature: string
+export class Histogram<L extends string = string> extends Metric<L, Observations> {
+  readonly kind = 'histogram' as const
   readonly #bounds: readonly number[]
-  readonly #series: Series<L, Observations>
 
-  constructor(declaration: HistogramDeclaration<L>) {
-    const bounds = declaration.buckets ?? defaultBounds
-    this.#bounds = bounds
-    this.#series = new Series(declaration, () => ({ counts: new Float64Array(bounds.length + 1), sum: 0 }))
-    ;({ name: this.name, help: this.help, labels: this.labels } = this.#series)
-    this.signature = this.#series.signature(this.kind, bounds.join())
+  constructor({ buckets = defaultBounds, ...declaration }: HistogramDeclaration<L>) {
+    super(declaration, () => ({ counts: new Float64Array(buckets.length + 1), sum: 0 }))
+    this.#bounds = buckets
+  }
+
+  override get signature(): string {
+    return `${super.signature}${this.#bounds.join()}`
   }
 
   observe(labels: Labels<L>, value: number): void {
-    const observations = this.#series.of(labels)
+    const observations = this.seriesOf(labels)
     const found = this.#bounds.findIndex((bound) => value <= bound)
     const bucket = found < 0 ? this.#bounds.length : found
     observations.counts[bucket] = (observations.counts[bucket] ?? 0) + 1
@@ -173,18 +127,16 @@ export class Histogram<L extends string = string> implements Family {
   }
 
   count(labels?: Labels<L>): number {
-    return this.#series.find(labels)?.counts.reduce((total, count) => total + count, 0) ?? 0
+    return this.find(labels)?.counts.reduce((total, count) => total + count, 0) ?? 0
   }
 
-  render(): string {
-    return this.#series.render(this.kind, ({ counts, sum }, labels) => {
-      let total = 0
-      const buckets = [...this.#bounds, Number.POSITIVE_INFINITY].map((bound, index) => {
-        total += counts[index] ?? 0
-        return sample(`${this.name}_bucket`, joined(labels, `le="${formatNumber(bound)}"`), total)
-      })
-      return `${buckets.join('')}${sample(`${this.name}_sum`, labels, sum)}${sample(`${this.name}_count`, labels, total)}`
+  protected renderSeries({ counts, sum }: Observations, labels: string): string {
+    let total = 0
+    const buckets = [...this.#bounds, Number.POSITIVE_INFINITY].map((bound, index) => {
+      total += counts[index] ?? 0
+      return sample(`${this.name}_bucket`, joined(labels, `le="${formatNumber(bound)}"`), total)
     })
+    return `${buckets.join('')}${sample(`${this.name}_sum`, labels, sum)}${sample(`${this.name}_count`, labels, total)}`
   }
 }
 

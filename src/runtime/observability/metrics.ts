@@ -1,4 +1,4 @@
-import { Counter, Gauge, Histogram, type Family } from './metric.ts'
+import { Counter, Gauge, Histogram } from './metric.ts'
 
 /** What is known of a metric before anything is measured: docs and dashboards are made from it. */
 export interface MetricDeclaration<L extends string = string> {
@@ -17,10 +17,12 @@ export interface DeclaredMetric extends MetricDeclaration {
   readonly kind: 'counter' | 'gauge' | 'histogram'
 }
 
+type Family = Counter | Gauge | Histogram
+
 /** Every metric of the process. A name is declared once; declaring it again in the same words gives the same metric. */
 export class Metrics {
   /** By name, in order of declaration. */
-  readonly #families = new Map<string, Family & DeclaredMetric>()
+  readonly #families = new Map<string, Family>()
   readonly #collectors = new Set<() => void>()
 
   counter<L extends string = never>(declaration: MetricDeclaration<L>): Counter<L> {
@@ -44,7 +46,7 @@ export class Metrics {
   /** What there is, by name. */
   declarations(): readonly DeclaredMetric[] {
     return [...this.#families.values()]
-      .map(({ kind, name, help, labels = [] }) => ({ kind, name, help, labels }))
+      .map(({ kind, name, help, labels }) => ({ kind, name, help, labels }))
       .toSorted((left, right) => (left.name < right.name ? -1 : 1))
   }
 
@@ -54,7 +56,7 @@ export class Metrics {
     return [...this.#families.values()].map((family) => family.render()).join('')
   }
 
-  #declare(family: Family & DeclaredMetric): Family {
+  #declare(family: Family): Family {
     const existing = this.#families.get(family.name)
     if (!existing) {
       checkNames(family)
