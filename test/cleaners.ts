@@ -17,8 +17,7 @@ import { Metrics } from '../src/runtime/observability/metrics.ts'
 import { quietClock } from '../src/runtime/time/quiet-clock.ts'
 import type { CleanerPorts } from '../src/systems/cleaner/ports.ts'
 import { cleanerController } from '../src/systems/cleaner/controller.ts'
-import { sendEvent } from '../src/systems/cleaner/cloud-event.ts'
-import { outboxController } from '../src/systems/cleaner/outbox.ts'
+import { sendEvent, outboxController } from '../src/systems/cleaner/outbox.ts'
 
 export const minute = 60_000
 export const hour = 60 * minute

@@ -1,8 +1,7 @@
 import { enableCompileCache } from 'node:module'
 import { readConfig } from '../../src/app/config/config.ts'
-import { startCopy } from '../../src/forecast/copy.ts'
+import { startCopy, countObjects, readSnapshot } from '../../src/forecast/cluster-snapshot.ts'
 import { forecastSnapshot } from '../../src/app/forecast/forecast.ts'
-import { countObjects, readSnapshot } from '../../src/forecast/cluster-snapshot.ts'
 import { systemClock } from '../../src/runtime/time/clock.ts'
 import { populate } from './populate.ts'
 

@@ -8,8 +8,7 @@ import {
   type Authorship,
 } from '../../src/git/objects.ts'
 import { readPack, writePack, type ObjectStore } from '../../src/git/pack.ts'
-import { flush, packet, packets, textOf } from '../../src/git/pkt-line.ts'
-import { noObject } from '../../src/git/remote.ts'
+import { flush, packet, packets, textOf, noObject } from '../../src/git/remote.ts'
 
 /** A small git repository in memory, served over git's smart HTTP protocol, version 0. */
 export class GitRepository {

@@ -9,7 +9,7 @@ import type { VirtualClock } from '../runtime/time/virtual-clock.ts'
 import { approve } from '../systems/promoter/http/approve.ts'
 import { planOf } from '../systems/promoter/model/plan.ts'
 import { assumptionSentence, pathOf, type Assumption, type TypedName } from './assumption.ts'
-import type { ClusterCopy } from './copy.ts'
+import type { ClusterCopy } from './cluster-snapshot.ts'
 import type { ForecastEvent } from './event.ts'
 
 export interface AssumePorts {

@@ -1,10 +1,19 @@
 import { Document } from '../apiserver/store/document.ts'
 import { MemoryStore } from '../apiserver/store/memory-store.ts'
-import type { Change } from '../apiserver/store/store.ts'
-import type { Client } from '../client/client.ts'
+import type { Change, StoreEvent } from '../apiserver/store/store.ts'
+import { Client } from '../client/client.ts'
 import type { DiscoveredType } from '../client/discovery.ts'
-import { apiVersionOf, groupResource, type StoredObject } from '../kube/object.ts'
-import { isStatusError } from '../kube/status-error.ts'
+import { apiVersionOf, groupResource, type StoredObject, placeOf, type ResourceType } from '../kube/object.ts'
+import { isStatusError, ignoring } from '../kube/status-error.ts'
+import { randomUUID } from 'node:crypto'
+import { administrator, createApiServer, type ApiServer } from '../apiserver/server.ts'
+import { type Clock, tracked } from '../runtime/time/clock.ts'
+import { seededRandom } from '../runtime/time/random.ts'
+import { ownKindsAdmission } from '../admission/admission.ts'
+import { BondAdmission } from '../admission/bond-admission.ts'
+import { registerKinds } from '../admission/register-kinds.ts'
+import { jobs, pods } from '../kube/core-types.ts'
+import type { VirtualClock } from '../runtime/time/virtual-clock.ts'
 
 /** The objects of a cluster as plain data, so that they can be sent to a worker thread. */
 export interface ClusterSnapshot {
@@ -39,7 +48,7 @@ export async function readSnapshot(
 }
 
 /** An in-memory store with the snapshot's objects. They keep their uids, timestamps and resource versions. */
-export function storeOf({ kinds }: ClusterSnapshot, clock: { readonly now: () => number }): MemoryStore {
+function storeOf({ kinds }: ClusterSnapshot, clock: { readonly now: () => number }): MemoryStore {
   const store = new MemoryStore({ clock })
   for (const { type, items } of kinds) store.fill(items.map((item) => changeOf(type, item)))
   return store
@@ -77,4 +86,50 @@ function changeOf(type: DiscoveredType, item: StoredObject): Change {
       controller: owner.controller ?? false,
     })),
   }
+}
+
+/** An in-memory cluster with the objects of a snapshot. Its writes never reach the original. */
+export interface ClusterCopy extends AsyncDisposable {
+  readonly client: Client
+  readonly server: ApiServer
+  readonly store: ReturnType<typeof storeOf>
+  readonly bonds: BondAdmission
+}
+
+/** Starts an API server on the snapshot's objects. It serves Sojourn's kinds even if the original cluster does not. */
+export async function startCopy(snapshot: ClusterSnapshot, clock: Clock, cluster = ''): Promise<ClusterCopy> {
+  const store = storeOf(snapshot, clock)
+  const bonds = new BondAdmission()
+  const server = await createApiServer({
+    store,
+    clock,
+    random: seededRandom(1),
+    uid: () => randomUUID(),
+    admission: [ownKindsAdmission, bonds.hook],
+    // No controller reads managedFields, and computing them would double the cost of a write.
+    tracksFields: false,
+    cascades: bonds.cascades,
+  })
+  const client = new Client(server.transportAs(administrator), { cluster })
+  await registerKinds(client)
+  return { client, server, store, bonds, [Symbol.asyncDispose]: () => server.close() }
+}
+
+const afterMs = 60_000
+
+const finished: readonly (readonly [ResourceType, object])[] = [
+  [jobs, { conditions: [{ type: 'Complete', status: 'True' }], succeeded: 1 }],
+  [pods, { phase: 'Succeeded' }],
+]
+
+/** Lets Jobs and Pods that a system creates, such as the hooks of a Helm release, succeed after a minute: nothing runs them on the copy. */
+export function finishJobs({ type, resource, document }: StoreEvent, copy: ClusterCopy, clock: VirtualClock): void {
+  const [kind, status] = finished.find(([candidate]) => groupResource(candidate) === resource) ?? []
+  if (type !== 'create' || !kind) return
+  const place = placeOf(document.value.metadata)
+  const finish = () =>
+    copy.client
+      .patch(kind, place, { type: 'merge', body: { status } }, { subresource: 'status' })
+      .catch(ignoring('NotFound'))
+  clock.after(afterMs, () => void tracked(clock, finish))
 }

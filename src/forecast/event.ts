@@ -1,7 +1,8 @@
 import type { ObjectRef } from '../kube/object.ts'
+import { formatTime } from '../kube/time.ts'
 
 /** The `what` of forecast events, as published in the API. */
-export const eventTypes = [
+const eventTypes = [
   /** An assumed user action is carried out. */
   'assumed',
   /** A CleanupPolicy marks an object for deletion. */
@@ -70,4 +71,21 @@ export interface Forecast {
   readonly lacking: readonly string[]
   /** Kinds, clusters and cloud locations that could not be read and are missing from the forecast. */
   readonly unread: readonly string[]
+}
+
+/** The public JSON form of a forecast, with times in RFC 3339. */
+export function forecastDocument({ from, until, wanted, events, ...rest }: Forecast) {
+  return {
+    apiVersion: 'sojourn.dev/v1alpha1',
+    kind: 'Forecast',
+    from: formatTime(from),
+    until: formatTime(until),
+    ...(wanted > until ? { wanted: formatTime(wanted) } : {}),
+    ...rest,
+    events: events.map(({ at, leavesAt, ...event }: ForecastEvent) => ({
+      at: formatTime(at),
+      ...event,
+      ...(leavesAt === undefined ? {} : { leavesAt: formatTime(leavesAt) }),
+    })),
+  }
 }

@@ -6,15 +6,16 @@ interface GithubPull {
   readonly number: number
   readonly html_url: string
   readonly state: 'open' | 'closed'
+  readonly merged?: boolean
   readonly merged_at?: string | null
   readonly merge_commit_sha?: string | null
-  readonly head: { readonly ref: string; readonly sha: string }
+  readonly head: { readonly ref: string; readonly sha?: string }
   readonly base: { readonly ref: string }
   readonly body?: string | null
   readonly mergeable?: boolean | null
   readonly created_at?: string
   readonly closed_at?: string | null
-  readonly labels?: readonly { readonly name: string }[]
+  readonly labels?: readonly { readonly name: string }[] | null
 }
 
 interface GithubComment {
@@ -32,38 +33,24 @@ interface GithubRun {
 }
 
 /** GitHub and GitHub Enterprise. */
-export function github(api: ForgeApi, { owner, name }: RepositoryAddress): Forge {
-  const repository = `/repos/${encodeURIComponent(owner)}/${encodeURIComponent(name)}`
-  const issues = `${repository}/issues`
-  const all = <T>(path: string) => api.getAll<T>(path, (items, response) => ({ items, next: nextLink(response) }))
+export function github(api: ForgeApi, address: RepositoryAddress): Forge {
+  const pulls = githubPulls(api, address, { per_page: 100 })
+  const { repository } = pulls
   return {
+    ...pulls,
     async list({ head, base }) {
-      const path = query(`${repository}/pulls`, { state: 'all', head: `${owner}:${head}`, base, per_page: 100 })
-      const pulls = await all<GithubPull>(path)
-      return pulls.map(toPullRequest).filter((pull) => pull.head === head && pull.base === base)
+      const found = await pulls.find({ state: 'all', head: `${address.owner}:${head}`, base })
+      return found.filter((pull) => pull.head === head && pull.base === base)
     },
-    get: async (number) => toPullRequest(await api.get<GithubPull>(`${repository}/pulls/${number}`)),
-    openPulls: async () =>
-      (await all<GithubPull>(query(`${repository}/pulls`, { state: 'open', per_page: 100 }))).map(toPullRequest),
     async create({ labels, ...request }) {
-      const pull = await api.send<GithubPull>('POST', `${repository}/pulls`, request)
+      const pull = await pulls.open(request)
       if (labels.length > 0) await api.send('POST', `${repository}/issues/${pull.number}/labels`, { labels })
-      return toPullRequest(pull)
+      return pull
     },
-    update: (number, change) => api.send('PATCH', `${repository}/pulls/${number}`, change),
-    comment: async (number, body) =>
-      String((await api.send<GithubComment>('POST', `${issues}/${number}/comments`, { body })).id),
-    comments: async (number) =>
-      (await all<GithubComment>(query(`${issues}/${number}/comments`, { per_page: 100 }))).map(({ id, body = '' }) => ({
-        id: String(id),
-        text: body,
-      })),
-    editComment: (_, id, body) => api.send('PATCH', `${issues}/comments/${id}`, { body }),
-    setStatus: ({ headSHA = '' }, { name: context, state, description, url }) =>
-      api.send('POST', `${repository}/statuses/${headSHA}`, { context, state, description, target_url: url }),
-    removeLabel: async (number, label) =>
-      void (await api.attempt('DELETE', `${issues}/${number}/labels/${encodeURIComponent(label)}`, undefined, [404])),
-    close: (number) => api.send('PATCH', `${repository}/pulls/${number}`, { state: 'closed' }),
+    async removeLabel(number, label) {
+      const path = `${repository}/issues/${number}/labels/${encodeURIComponent(label)}`
+      await api.attempt('DELETE', path, undefined, [404])
+    },
     merge: (number, sha) => api.attempt('PUT', `${repository}/pulls/${number}/merge`, { sha }, [405, 409]),
     async checks(sha) {
       const commit = `${repository}/commits/${encodeURIComponent(sha)}`
@@ -85,20 +72,52 @@ export function github(api: ForgeApi, { owner, name }: RepositoryAddress): Forge
   }
 }
 
+/** What GitHub and Gitea have in common. `paging` asks for the first page of a list. */
+export function githubPulls(
+  api: ForgeApi,
+  { owner, name }: RepositoryAddress,
+  paging: Readonly<Record<string, number>>,
+) {
+  const repository = `/repos/${encodeURIComponent(owner)}/${encodeURIComponent(name)}`
+  const issues = `${repository}/issues`
+  const all = <T>(path: string) => api.getAll<T>(path, (items, response) => ({ items, next: nextLink(response) }))
+  const find = async (filter: Readonly<Record<string, string>>) =>
+    (await all<GithubPull>(query(`${repository}/pulls`, { ...filter, ...paging }))).map(toPullRequest)
+  return {
+    repository,
+    find,
+    openPulls: () => find({ state: 'open' }),
+    get: async (number) => toPullRequest(await api.get<GithubPull>(`${repository}/pulls/${number}`)),
+    open: async (request: object) => toPullRequest(await api.send<GithubPull>('POST', `${repository}/pulls`, request)),
+    update: (number, change) => api.send('PATCH', `${repository}/pulls/${number}`, change),
+    comment: async (number, body) =>
+      String((await api.send<GithubComment>('POST', `${issues}/${number}/comments`, { body })).id),
+    comments: async (number) =>
+      (await all<GithubComment>(query(`${issues}/${number}/comments`, paging))).map(({ id, body = '' }) => ({
+        id: String(id),
+        text: body,
+      })),
+    editComment: (_, id, body) => api.send('PATCH', `${issues}/comments/${id}`, { body }),
+    setStatus: ({ headSHA = '' }, { name: context, state, description, url }) =>
+      api.send('POST', `${repository}/statuses/${headSHA}`, { context, state, description, target_url: url }),
+    close: (number) => api.send('PATCH', `${repository}/pulls/${number}`, { state: 'closed' }),
+  } satisfies Partial<Forge> & Record<string, unknown>
+}
+
 function toPullRequest(pull: GithubPull): PullRequest {
-  const isMerged = Boolean(pull.merged_at)
+  const { merged = Boolean(pull.merged_at) } = pull
   return {
     number: pull.number,
     url: pull.html_url,
-    state: isMerged ? 'merged' : pull.state,
+    state: merged ? 'merged' : pull.state,
     head: pull.head.ref,
     base: pull.base.ref,
     headSHA: pull.head.sha,
     // Before the merge this is GitHub's test merge commit.
-    mergeSHA: isMerged ? (pull.merge_commit_sha ?? undefined) : undefined,
+    mergeSHA: merged ? (pull.merge_commit_sha ?? undefined) : undefined,
     body: pull.body ?? '',
     createdAt: pull.created_at,
-    closedAt: pull.closed_at ?? undefined,
+    closedAt: pull.merged_at ?? pull.closed_at ?? undefined,
     labels: (pull.labels ?? []).map(({ name }) => name),
     isConflicting: pull.mergeable === undefined || pull.mergeable === null ? undefined : !pull.mergeable,
   }

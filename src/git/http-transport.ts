@@ -1,6 +1,6 @@
 import type { Http, HttpResponse } from '../runtime/http/http.ts'
 import { PromotionError } from './promotion-error.ts'
-import { maxResponseBytes, type GitService, type GitTransport } from './transport.ts'
+import { maxResponseBytes, type GitService, type GitTransport } from './remote.ts'
 
 /** URL and credentials of a repository. */
 export interface HttpTransportOptions {

@@ -1,6 +1,6 @@
 import { createHmac, randomBytes } from 'node:crypto'
 import { expect, it } from 'vitest'
-import { knownHost } from './known-hosts.ts'
+import { knownHost } from './ssh-transport.ts'
 
 const key = randomBytes(51)
 const line = (hosts: string) => `${hosts} ssh-ed25519 ${key.toString('base64')} comment\n`

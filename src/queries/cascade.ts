@@ -8,10 +8,8 @@ import { protectionOf } from '../departures/door/protection.ts'
 import { apiVersionOf, groupResource, type StoredObject } from '../kube/object.ts'
 import { ignoring } from '../kube/status-error.ts'
 import { bondEdgesOf } from '../systems/collector/bonds/edges-of-bonds.ts'
-import { contentsOf } from '../systems/collector/graph/contents.ts'
-import { Graph } from '../systems/collector/graph/graph.ts'
-import { preview, type Preview } from '../systems/collector/preview/preview.ts'
-import { describeObstacle, obstaclesOf } from '../systems/collector/preview/obstacles.ts'
+import { contentsOf, Graph } from '../systems/collector/graph/graph.ts'
+import { preview, type Preview, describeObstacle, obstaclesOf } from '../systems/collector/preview/preview.ts'
 
 export type { Preview, PreviewNode } from '../systems/collector/preview/preview.ts'
 

@@ -241,7 +241,7 @@ export const collectorGuards: readonly Guard[] = [
       "origin !== '' ? ignoring",
     ],
   ]),
-  ...inFile('src/systems/collector/bonds/bond-act.ts', [
+  ...inFile('src/systems/collector/bonds/bond-marker.ts', [
     [
       'takes no mark off but its own',
       'const others = finalizers.filter((name) => !isHoldFrom(origin, name))',

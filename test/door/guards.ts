@@ -272,7 +272,7 @@ const others: readonly Guard[] = [
       'if (at < this.#since) return false',
     ],
   ]),
-  ...inFile('src/departures/door/budgets.ts', [
+  ...inFile('src/departures/door/budget.ts', [
     ['used up holds that namespace and never another one', ', scope }\n  }\n\n  #dropIdle', ' }\n  }\n\n  #dropIdle'],
     ['is used up by half of a kind in it', "() => ofKind('namespace')", "() => ofKind('cluster')"],
   ]),
@@ -325,7 +325,7 @@ const others: readonly Guard[] = [
       'of contentTypes(await client.discovery.all().then((all) => all.filter(({ plural }) => plural !== "secrets")))',
     ],
   ]),
-  ...inFile('src/departures/door/budgets.ts', [
+  ...inFile('src/departures/door/budget.ts', [
     ['used up holds that namespace and never another one', ', scope }\n  }\n\n  #dropIdle', ' }\n  }\n\n  #dropIdle'],
     ['is used up by half of a kind in it', "() => ofKind('namespace')", "() => ofKind('cluster')"],
   ]),
@@ -336,7 +336,7 @@ const others: readonly Guard[] = [
       "case 'no-definitions':",
     ],
   ]),
-  ...inFile('src/departures/restore/surviving-owners.ts', [
+  ...inFile('src/departures/restore/adopt.ts', [
     [
       'gives what comes back to its owner that has stayed, and says when that has gone',
       'const isMeant = found.metadata.uid === uid || isRestoredFrom(found, uid)',
@@ -348,7 +348,7 @@ const others: readonly Guard[] = [
       'found.metadata.uid === uid',
     ],
   ]),
-  ...inFile('src/departures/subjects/delete-dependent.ts', [
+  ...inFile('src/departures/subjects/own-machinery.ts', [
     [
       '50: what is given another owner in that moment',
       'deepEqual(now.ownerReferences ?? [], then.ownerReferences ?? []) &&',

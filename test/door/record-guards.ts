@@ -81,14 +81,14 @@ export const recordGuards: readonly Guard[] = [
       'undefined].filter(',
     ],
   ]),
-  ...inFile('src/departures/restore/restored-from.ts', [
+  ...inFile('src/departures/restore/manifest-for-create.ts', [
     [
       'refuses what was brought back for another object of that name',
       'metadata.annotations?.[restoredFrom]?.endsWith(`/${uid}`) ?? false',
       'metadata.annotations?.[restoredFrom] !== undefined',
     ],
   ]),
-  ...inFile('src/departures/restore/with-owners.ts', [
+  ...inFile('src/departures/restore/adopt.ts', [
     [
       'brings back a whole cascade, owners first',
       'return uid === undefined ? [] : [{ ...owner, uid }]',

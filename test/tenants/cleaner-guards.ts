@@ -2,7 +2,7 @@ import { inFile, type Guard } from '../../scripts/guards/guard.ts'
 
 /** What keeps Cleaners within the rights of their creators. */
 export const cleanerGuards: readonly Guard[] = [
-  ...inFile('src/departures/door/budgets.ts', [
+  ...inFile('src/departures/door/budget.ts', [
     ['59: a tenant', ', scope }\n  }\n\n  #dropIdle', ' }\n  }\n\n  #dropIdle'],
   ]),
   ...inFile('src/tenancy/act-as.ts', [

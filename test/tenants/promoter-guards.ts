@@ -5,7 +5,7 @@ export const promoterGuards: readonly Guard[] = [
   ...inFile('src/systems/promoter/decision/approvals.ts', [
     ['never counts as an approval, even if it names the promotion', ' && !isRequest(approval)', ''],
   ]),
-  ...inFile('src/systems/promoter/decision/requests.ts', [
+  ...inFile('src/systems/promoter/decision/approvals.ts', [
     [
       'is for the listed approvers where an environment has a list',
       "if (approvers && !approvers.includes(by)) return 'NotAnApprover'",
@@ -17,7 +17,7 @@ export const promoterGuards: readonly Guard[] = [
       "return 'Requested'",
     ],
   ]),
-  ...inFile('src/systems/promoter/strategies/job-check.ts', [
+  ...inFile('src/systems/promoter/strategies/verify.ts', [
     [
       'creates no Job with rights that the creator of the Pipeline does not have',
       'if (refusal) return refusal.message',

@@ -8,7 +8,7 @@ import type { Informers } from '../../runtime/cache/informers.ts'
 import type { Logger } from '../../runtime/observability/log.ts'
 import { systemRandom } from '../../runtime/time/random.ts'
 import type { Outgoing } from '../../runtime/http/outgoing.ts'
-import type { ExternalPorts } from '../../forecast/external-ports.ts'
+import type { ExternalPorts } from '../../forecast/recorded-ports.ts'
 
 /** A forecast's copy of a cluster always answers: it is never probed. */
 const neverMs = 100 * 365 * 86_400_000

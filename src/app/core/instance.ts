@@ -23,7 +23,7 @@ import { ledRoles, type Leads } from './leadership.ts'
 import { Lifecycle } from './lifecycle.ts'
 import { metricsRoute } from './metrics-route.ts'
 import { createNetworks, type Networks } from './networks.ts'
-import type { ExternalPorts } from '../../forecast/external-ports.ts'
+import type { ExternalPorts } from '../../forecast/recorded-ports.ts'
 import { RouteTable } from './route-table.ts'
 
 /** One running Sojourn: what its systems share. Each system is given only the fields it needs. */

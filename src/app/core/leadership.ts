@@ -1,7 +1,7 @@
 import { hostname } from 'node:os'
 import { sojournNamespace } from '../../apis/group.ts'
 import type { StoredObject } from '../../kube/object.ts'
-import { FollowedLeases } from '../../runtime/sharing/followed-leases.ts'
+import { FollowedLeases } from '../../runtime/sharing/lease-membership.ts'
 import { Lease, type LeasePorts } from '../../runtime/sharing/lease.ts'
 import { sleep } from '../../runtime/time/clock.ts'
 import { jittered, systemRandom } from '../../runtime/time/random.ts'

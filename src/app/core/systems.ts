@@ -27,7 +27,7 @@ export const systems: Readonly<Partial<Record<Role, StartSystem>>> = {
     const ports = leaderPorts(instance, 'cleaner')
     const { cleanerKinds } = await import('../../apis/cleaner-kinds.ts')
     const { cleanerController } = await import('../../systems/cleaner/controller.ts')
-    const { sendEvent } = await import('../../systems/cleaner/cloud-event.ts')
+    const { sendEvent } = await import('../../systems/cleaner/outbox.ts')
     const { outboxController } = await import('../../systems/cleaner/outbox.ts')
     const { http } = networks.tenants
     const send: CleanerPorts['send'] = (sink, event) => sendEvent(http, sink, event)

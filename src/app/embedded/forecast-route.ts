@@ -4,7 +4,7 @@ import { parseLongDuration } from '../../kube/time.ts'
 import type { Clock } from '../../runtime/time/clock.ts'
 import type { Route, RouteRequest, RouteResponse, RouteUser } from '../../runtime/http/route.ts'
 import type { Config } from '../config/config.ts'
-import type { forecastDocument as Documented } from '../../forecast/document.ts'
+import type { forecastDocument as Documented } from '../../forecast/event.ts'
 import { readAssumption, type Assumption } from '../../forecast/assumption.ts'
 
 export interface ForecastRoutePorts {
@@ -63,7 +63,7 @@ async function answer(
   headers: RouteRequest['headers'],
 ): Promise<RouteResponse> {
   const { forecastCalendar } = await import('../../forecast/calendar.ts')
-  const { forecastDocument } = await import('../../forecast/document.ts')
+  const { forecastDocument } = await import('../../forecast/event.ts')
   if (!headers.accept?.includes('text/calendar')) return { status: 200, body: forecastDocument(forecast) }
   return {
     status: 200,

@@ -10,17 +10,20 @@ import { haltsOf } from '../../queries/halts.ts'
 import { Reader } from '../../queries/reader.ts'
 import { startSystems } from '../core/systems.ts'
 import { scheduleAssumptions } from '../../forecast/assume.ts'
-import type { Assumption } from '../../forecast/assumption.ts'
+import { type Assumption, assumptionSentences, delayOf, withDefaults } from '../../forecast/assumption.ts'
 import { eventsIn } from '../../forecast/changes.ts'
-import { withIntervals } from '../../forecast/intervals.ts'
-import { startCopy, type ClusterCopy } from '../../forecast/copy.ts'
-import { assumptionSentences, delayOf, withDefaults } from '../../forecast/default-assumptions.ts'
+import { withIntervals } from '../../forecast/calendar.ts'
+import {
+  startCopy,
+  type ClusterCopy,
+  finishJobs,
+  countObjects,
+  readSnapshot,
+  type ClusterSnapshot,
+} from '../../forecast/cluster-snapshot.ts'
 import type { Forecast, ForecastEvent } from '../../forecast/event.ts'
-import type { ExternalPorts } from '../../forecast/external-ports.ts'
-import { finishJobs } from '../../forecast/finished-jobs.ts'
+import { type ExternalPorts, recordedPorts } from '../../forecast/recorded-ports.ts'
 import { RecordedForge } from '../../forecast/recorded-forge.ts'
-import { recordedPorts } from '../../forecast/recorded-ports.ts'
-import { countObjects, readSnapshot, type ClusterSnapshot } from '../../forecast/cluster-snapshot.ts'
 
 import { missingRights } from './missing-rights.ts'
 

@@ -53,7 +53,7 @@ ${assumptionHelp}`,
     const now = io.now()
     const assumptions = textFlags(flags, 'assume').map((text) => readAssumption(text, { now, readFile }))
     const { forecast: lookAhead } = await import('../../app/forecast/forecast.ts')
-    const { forecastDocument } = await import('../../forecast/document.ts')
+    const { forecastDocument } = await import('../../forecast/event.ts')
     using bar = progress(io)
     const found = await lookAhead(connection.client, {
       config: readConfig({ flags: {}, env: io.env }),

@@ -8,7 +8,7 @@ import { silentLogger } from '../../runtime/observability/log.ts'
 import { Metrics } from '../../runtime/observability/metrics.ts'
 import { departureRecord } from '../records/record.ts'
 import { kubeSubject } from '../subjects/subject.ts'
-import { Budgets, scopeOf } from './budgets.ts'
+import { Budgets, scopeOf } from './budget.ts'
 import { Door } from './door.ts'
 
 let world: World

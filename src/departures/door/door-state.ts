@@ -4,7 +4,7 @@ import type { Client } from '../../client/client.ts'
 import type { KubeObject, StoredObject } from '../../kube/object.ts'
 import { isStatusError } from '../../kube/status-error.ts'
 import { formatTime, parseTime } from '../../kube/time.ts'
-import type { Overrun } from './budgets.ts'
+import type { Overrun } from './budget.ts'
 
 /** The switches of the door. They are in the ConfigMap `sojourn-door` in our namespace, where users and all replicas can read them. */
 export interface DoorState {

@@ -1,10 +1,22 @@
 import type { Client } from '../../client/client.ts'
 import type { DiscoveredType } from '../../client/discovery.ts'
-import { apiVersionOf, describeRef, refOf, type ResourceType, type StoredObject, placeOf } from '../../kube/object.ts'
+import {
+  apiVersionOf,
+  describeRef,
+  refOf,
+  type ResourceType,
+  type StoredObject,
+  placeOf,
+  type KubeObject,
+  type OwnerReference,
+} from '../../kube/object.ts'
 import { ignoring, isStatusError } from '../../kube/status-error.ts'
 import { isDefinition } from './restored-kinds.ts'
 import { isRecreatedByController, contentTypes } from '../subjects/contents.ts'
 import type { PageLine } from '../records/pages.ts'
+import { holdFinalizer, seedFinalizer, type BondSpec } from '../../apis/bond.ts'
+import { isBond } from '../../apis/bond-guard.ts'
+import { isRestoredFrom } from './manifest-for-create.ts'
 
 /** The new uids of restored owners, by their old ones. */
 export type NewUids = ReadonlyMap<string, string>
@@ -101,4 +113,86 @@ async function* listed(
 
 function isStray({ metadata }: StoredObject, newUids: NewUids): boolean {
   return (metadata.ownerReferences ?? []).some(({ uid }) => (newUids.get(uid) ?? uid) !== uid)
+}
+
+/**
+ * A manifest with the new uids of its owners, and of the dependency that a Bond names by uid. Owners without a new uid, and finalizers that only a deletion
+ * adds, are left out.
+ */
+export function withOwners(manifest: KubeObject, newUid: (uid: string) => string | undefined): KubeObject {
+  const { ownerReferences = [], finalizers = [], ...metadata } = manifest.metadata
+  const owners = ownerReferences.flatMap((owner): OwnerReference[] => {
+    const uid = newUid(owner.uid)
+    return uid === undefined ? [] : [{ ...owner, uid }]
+  })
+  const kept = finalizers.filter((finalizer) => !deletionFinalizers.has(finalizer))
+  return {
+    ...manifest,
+    ...renewedBond(manifest, newUid),
+    metadata: {
+      ...metadata,
+      ...(owners.length > 0 ? { ownerReferences: owners } : {}),
+      ...(kept.length > 0 ? { finalizers: kept } : {}),
+    },
+  }
+}
+
+/** The uid of the dependency, if the manifest is a Bond that names one by uid. */
+export function neededBy(manifest: KubeObject): string | undefined {
+  return isBond(manifest) ? (manifest.spec as BondSpec).dependency.uid : undefined
+}
+
+function renewedBond(manifest: KubeObject, newUid: (uid: string) => string | undefined): { readonly spec?: BondSpec } {
+  const needed = neededBy(manifest)
+  const uid = needed === undefined ? undefined : newUid(needed)
+  const spec = manifest.spec as BondSpec
+  return uid === undefined ? {} : { spec: { ...spec, dependency: { ...spec.dependency, uid } } }
+}
+
+/** Finalizers that a server or a Bond adds for a deletion. A Bond that still exists adds its own again. */
+const deletionFinalizers = new Set([
+  'foregroundDeletion',
+  'orphan',
+  seedFinalizer,
+  holdFinalizer,
+  'customresourcecleanup.apiextensions.k8s.io',
+])
+
+/**
+ * Maps the old uids of owners that this restore does not create to their current ones: they were never deleted, or another restore has created them. They
+ * become owners of the restored objects again. Owners that cannot be read are left out.
+ */
+export async function survivingOwners(
+  client: Client,
+  lines: readonly PageLine[],
+): Promise<ReadonlyMap<string, string>> {
+  const coming = new Set(lines.map(({ uid }) => uid))
+  const living = new Map<string, string>()
+  const asked = new Set<string>()
+  for (const { manifest } of lines)
+    for (const reference of manifest.metadata.ownerReferences ?? []) {
+      if (coming.has(reference.uid) || asked.has(reference.uid)) continue
+      asked.add(reference.uid)
+      const uid = await uidOf(client, reference, manifest.metadata.namespace)
+      if (uid !== undefined) living.set(reference.uid, uid)
+    }
+  return living
+}
+
+async function uidOf(
+  client: Client,
+  { uid, name, ...kind }: OwnerReference,
+  namespace: string | undefined,
+): Promise<string | undefined> {
+  try {
+    const type = await client.discovery.typeOf(kind)
+    if (!type || (type.namespaced && !namespace)) return undefined
+    const place = { name, ...(type.namespaced && namespace ? { namespace } : {}) }
+    const found = await client.get<StoredObject>(type, place, { metadataOnly: true })
+    const isMeant = found.metadata.uid === uid || isRestoredFrom(found, uid)
+    return isMeant && found.metadata.deletionTimestamp === undefined ? found.metadata.uid : undefined
+  } catch (error) {
+    if (!isStatusError(error)) throw error
+    return undefined
+  }
 }

@@ -1,4 +1,8 @@
-import { parseApiVersion, type KubeObject } from '../../kube/object.ts'
+import { parseApiVersion, type KubeObject, placeOf, type ResourceType, type StoredObject } from '../../kube/object.ts'
+import type { Client } from '../../client/client.ts'
+import { ignoring } from '../../kube/status-error.ts'
+import type { Departure } from '../../apis/departure.ts'
+import type { PageLine } from '../records/pages.ts'
 
 /**
  * Prepares a recorded manifest for a create: without values that the server assigned to the old object and would refuse in a new one (the uid in a Job's
@@ -87,4 +91,40 @@ function omit<Value>(
   keys: readonly string[],
 ): Readonly<Record<string, Value>> {
   return Object.fromEntries(Object.entries(record).filter(([key]) => !keys.includes(key)))
+}
+
+/** An entry of `metadata.managedFields`. */
+interface ManagedFields {
+  readonly manager?: string
+  readonly operation?: string
+}
+
+/**
+ * Makes Helm the manager of the fields of a restored object of a release. Helm applies by server-side apply: it would refuse to roll back or upgrade an object
+ * whose fields another manager owns.
+ */
+export async function giveToHelm(client: Client, type: ResourceType, object: StoredObject): Promise<StoredObject> {
+  const { annotations, resourceVersion } = object.metadata
+  const entries = (object.metadata as { managedFields?: readonly ManagedFields[] }).managedFields
+  if (annotations?.['meta.helm.sh/release-name'] === undefined || entries?.length !== 1) return object
+  const managedFields = entries.map((entry) => ({ ...entry, manager: 'helm', operation: 'Apply' }))
+  const body = { metadata: { resourceVersion, managedFields } }
+  const given = await client
+    .patch<StoredObject>(type, placeOf(object.metadata), { type: 'merge', body })
+    .catch(ignoring('Conflict', 'NotFound'))
+  return given ?? object
+}
+
+/** Annotation of a restored object: record and old uid. By it a repeated restore finds what it has already created. */
+export const restoredFrom = 'sojourn.dev/restored-from'
+
+/** Adds the annotation to a manifest. */
+export function marked(manifest: KubeObject, { metadata }: Departure, { uid }: PageLine): KubeObject {
+  const annotations = { ...manifest.metadata.annotations, [restoredFrom]: `${metadata.name}/${uid}` }
+  return { ...manifest, metadata: { ...manifest.metadata, annotations } }
+}
+
+/** Whether a restore created this object from the one that had this uid. */
+export function isRestoredFrom({ metadata }: StoredObject, uid: string): boolean {
+  return metadata.annotations?.[restoredFrom]?.endsWith(`/${uid}`) ?? false
 }

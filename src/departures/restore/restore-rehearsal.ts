@@ -13,8 +13,8 @@ import {
 import { ignoring, isStatusError, type StatusError } from '../../kube/status-error.ts'
 import { isDefinition, type RestoredKinds } from './restored-kinds.ts'
 import type { PageLine } from '../records/pages.ts'
-import { isRestoredFrom } from './restored-from.ts'
-import { withOwners } from './with-owners.ts'
+import { isRestoredFrom } from './manifest-for-create.ts'
+import { withOwners } from './adopt.ts'
 
 /** Which objects of a restore exist already, and why others cannot be created; both by the uids in the record. */
 export interface Rehearsal {

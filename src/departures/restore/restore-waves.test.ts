@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { wavesOf, type Before } from './restore-waves.ts'
+import { wavesOf, type Before } from './restore-set.ts'
 import type { PageLine } from '../records/pages.ts'
 
 function line(uid: string, ...owners: readonly string[]): PageLine {

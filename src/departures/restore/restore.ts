@@ -10,18 +10,14 @@ import {
 } from '../../kube/object.ts'
 import { isStatusError, StatusError } from '../../kube/status-error.ts'
 import { formatTime } from '../../kube/time.ts'
-import { adoptDependents, updateOwnerUids } from './adopt.ts'
-import { restoreSetOf, RecordIndex, type RestoreSet } from './restore-set.ts'
+import { adoptDependents, updateOwnerUids, survivingOwners, neededBy, withOwners } from './adopt.ts'
+import { restoreSetOf, RecordIndex, type RestoreSet, wavesOf, type Before } from './restore-set.ts'
 import { RestoredKinds, whenServed } from './restored-kinds.ts'
-import { survivingOwners } from './surviving-owners.ts'
-import { wavesOf, type Before } from './restore-waves.ts'
 import type { PageLine } from '../records/pages.ts'
 import { bondsAround, unpin } from './restore-bonds.ts'
 import { addressNotes, restoreNotes } from './restore-notes.ts'
 import { isRecreatedFor, rehearse, type Rehearsal } from './restore-rehearsal.ts'
-import { giveToHelm } from './give-to-helm.ts'
-import { isRestoredFrom, marked } from './restored-from.ts'
-import { neededBy, withOwners } from './with-owners.ts'
+import { giveToHelm, isRestoredFrom, marked } from './manifest-for-create.ts'
 
 export interface RestoreOptions {
   readonly now: number

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { loopLag } from './loop-lag.ts'
+import { loopLag } from './process-metrics.ts'
 import { Metrics } from './metrics.ts'
 import { VirtualClock } from '../time/virtual-clock.ts'
 

@@ -1,4 +1,4 @@
-import type { Clock } from '../time/clock.ts'
+import { type Clock, sleep } from '../time/clock.ts'
 import type { Metrics } from './metrics.ts'
 
 export interface ProcessFacts {
@@ -38,4 +38,28 @@ export function processMetrics(metrics: Metrics, { clock, version, process, lead
     memory.set({}, process.memoryUsage.rss())
     for (const [role, leads] of leaders()) leader.set({ role }, leads ? 1 : 0)
   })
+}
+
+const everyMs = 500
+
+/** Measures, while it runs, how much later than asked the event loop gets round to things. */
+export function loopLag({ clock, metrics }: { readonly clock: Clock; readonly metrics: Metrics }) {
+  const lag = metrics.histogram({
+    name: 'sojourn_event_loop_lag_seconds',
+    help: 'How much later than asked the event loop got round to a timer.',
+    buckets: [0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 5],
+  })
+  return {
+    async start(signal: AbortSignal): Promise<void> {
+      while (!signal.aborted) {
+        const dueAt = clock.monotonic() + everyMs
+        try {
+          await sleep(clock, everyMs, signal)
+        } catch {
+          return
+        }
+        lag.observe({}, Math.max(0, clock.monotonic() - dueAt) / 1000)
+      }
+    },
+  }
 }

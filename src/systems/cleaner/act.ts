@@ -6,12 +6,10 @@ import type { Refusal } from '../../tenancy/act-as.ts'
 import { decideRefused, type Decision, type Observed } from './decision/decide.ts'
 import type { CleanerStatus, Model } from './decision/model.ts'
 import { fits, recordDecision, summaryOf, type RecordedDecision } from './decision/recorded-decision.ts'
-import { recordedObjects, refusalOfAll } from './delete-targets.ts'
+import { recordedObjects, refusalOfAll, prepareReleases } from './delete-targets.ts'
 import { neededFinalizers, setFinalizers } from './finalizers.ts'
-import { reportHeld } from './held.ts'
+import { reportHeld, announcedRetry, evaluatedTargets, statusFor } from './status.ts'
 import { actorOf, writeStatus, type CleanerPorts } from './ports.ts'
-import { announcedRetry, evaluatedTargets, statusFor } from './status.ts'
-import { prepareReleases } from './uninstall-releases.ts'
 
 /** Writes what was decided into the status and says when to reconcile again. */
 export async function report(ports: CleanerPorts, observed: Observed, decided: Decision): Promise<Outcome> {

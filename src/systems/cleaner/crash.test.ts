@@ -5,7 +5,7 @@ import { cleaner, type Cleaner } from '../../apis/cleaner.ts'
 import { departure } from '../../apis/departure.ts'
 import type { KubeObject } from '../../kube/object.ts'
 import type { ApiRequest, Transport } from '../../kube/transport.ts'
-import type { deletedEvent } from './cloud-event.ts'
+import type { deletedEvent } from './outbox.ts'
 import {
   cleanerOf,
   configMap,

@@ -3,12 +3,10 @@ import { isStatusError } from '../../kube/status-error.ts'
 import { settled, wakeAt, type Outcome } from '../../runtime/controller/outcome.ts'
 import type { CleanerStatus } from './decision/model.ts'
 import type { Committed, RecordedDecision } from './decision/recorded-decision.ts'
-import { awaitDeletion, deleteTargets, recordedObjects, type Pending } from './delete-targets.ts'
-import { writeFailed, writeHeld, writeRefused } from './held.ts'
+import { awaitDeletion, deleteTargets, recordedObjects, type Pending, uninstallReleases } from './delete-targets.ts'
+import { writeFailed, writeHeld, writeRefused, announcedRetry } from './status.ts'
 import type { CleanerPorts } from './ports.ts'
-import { SinkDeliveries } from './sink-deliveries.ts'
-import { announcedRetry } from './status.ts'
-import { uninstallReleases } from './uninstall-releases.ts'
+import { SinkDeliveries } from './outbox.ts'
 
 /** One finalizer each, in the order in which their work is done. */
 const stages = ['target', 'release', 'cloud-event'] as const

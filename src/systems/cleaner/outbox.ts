@@ -11,8 +11,12 @@ import type { Informers } from '../../runtime/cache/informers.ts'
 import { Controller, type ControllerPorts } from '../../runtime/controller/controller.ts'
 import { settled, wakeAt, type Outcome } from '../../runtime/controller/outcome.ts'
 import type { EventRecorder } from '../../runtime/observability/event-recorder.ts'
-import type { deletedEvent } from './cloud-event.ts'
 import type { CleanerPorts } from './ports.ts'
+import { tracked } from '../../runtime/time/clock.ts'
+import type { CleanerStatus } from './decision/model.ts'
+import type { Committed } from './decision/recorded-decision.ts'
+import { knownSecrets } from '../../runtime/observability/known-secrets.ts'
+import type { Http } from '../../runtime/http/http.ts'
 
 const outboxLabel = 'sojourn.dev/outbox'
 
@@ -27,7 +31,7 @@ interface Undelivered {
 }
 
 /** Keeps a CloudEvent in a ConfigMap of Sojourn's own namespace, so that neither the Cleaner nor its namespace has to stay for it. */
-export async function keepUndelivered(client: Client, undelivered: Undelivered, now: number): Promise<void> {
+async function keepUndelivered(client: Client, undelivered: Undelivered, now: number): Promise<void> {
   const { self, url, event, giveUpAt, error } = undelivered
   const manifest: KubeObject = {
     apiVersion: 'v1',
@@ -135,4 +139,108 @@ function afterFailure(attempts: number, error: string, now: number) {
     error: error.slice(0, 1000),
     nextAt: formatTime(Math.ceil(nextAt / 1000) * 1000),
   }
+}
+
+/** Sends CloudEvents to sinks in the background: a sink that does not answer delays only its own Cleaner, and that only once. */
+export class SinkDeliveries {
+  readonly #ports: CleanerPorts
+  /** By the Cleaner's uid: whether its event is sent or in the outbox, or still on its way. */
+  readonly #isDone = new Map<string, boolean>()
+
+  constructor(ports: CleanerPorts) {
+    this.#ports = ports
+  }
+
+  /** Undefined when the event is delivered, or kept in the outbox; otherwise when to look again. */
+  deliver({ self, decision }: Committed): number | undefined {
+    if (!decision.sink) return undefined
+    const { uid } = self.metadata
+    const isDone = this.#isDone.get(uid)
+    if (isDone) {
+      this.#isDone.delete(uid)
+      return undefined
+    }
+    if (isDone === undefined) {
+      this.#isDone.set(uid, false)
+      void tracked(this.#ports.clock, () => this.#send({ self, decision }))
+    }
+    return this.#ports.clock.now() + pollMs
+  }
+
+  async #send({ self, decision }: Committed): Promise<void> {
+    const { client, clock, events, enqueue, send } = this.#ports
+    const { url = '', required = false, timeoutSeconds = defaultTimeoutSeconds } = decision.sink ?? {}
+    const { uid } = self.metadata
+    const host = URL.parse(url)?.host ?? url
+    const event = eventOf(self, decision.at)
+    try {
+      await send(url, event)
+      const message = `delivered the CloudEvent to ${host}`
+      events.record(self, { type: 'Normal', reason: 'EventDelivered', message })
+      this.#isDone.set(uid, true)
+    } catch (error) {
+      const { message } = error as Error
+      const giveUpAt = required ? undefined : (parseTime(decision.at) ?? clock.now()) + timeoutSeconds * 1000
+      const text = `the CloudEvent to ${host} is kept in the outbox and sent again: ${message}`
+      events.record(self, { type: 'Warning', reason: 'EventDeliveryFailed', message: text })
+      const undelivered = { self, url, event, giveUpAt, error: message }
+      const isKept = await keepUndelivered(client, undelivered, clock.now()).then(
+        () => true,
+        () => false,
+      )
+      // Where the outbox cannot be written, the Cleaner stays and sends the event again.
+      if (!isKept) return void this.#isDone.delete(uid)
+      this.#isDone.set(uid, true)
+    }
+    enqueue(self)
+  }
+}
+
+const pollMs = 15_000
+const defaultTimeoutSeconds = 86_400
+
+function eventOf(self: StoredObject, decidedAt: string): ReturnType<typeof deletedEvent> {
+  const { evaluationTime = decidedAt, targets = [] } = self.status as CleanerStatus
+  return deletedEvent({ self, evaluationTime, targets })
+}
+
+/** What a sink learns once everything is deleted. */
+export interface DeletedNotice {
+  readonly self: StoredObject
+  /** RFC 3339. */
+  readonly evaluationTime: string
+  readonly targets: readonly unknown[]
+}
+
+/** A CloudEvents 1.0 message in HTTP binary mode. Its id is the Cleaner's uid, so that sinks can drop duplicates. */
+export function deletedEvent({ self, evaluationTime, targets }: DeletedNotice): {
+  headers: Record<string, string>
+  body: string
+} {
+  const { name, namespace = '', uid } = self.metadata
+  return {
+    headers: {
+      'content-type': 'application/json',
+      'ce-specversion': '1.0',
+      'ce-type': 'conditionalTTL.deleted',
+      'ce-source': 'cleaner.vtex.io/finalizer',
+      'ce-id': uid,
+      'ce-time': evaluationTime,
+    },
+    body: JSON.stringify({ name, namespace, targets }, withoutSecrets),
+  }
+}
+
+function withoutSecrets(_: string, value: unknown): unknown {
+  return typeof value === 'string' ? knownSecrets.removeFrom(value) : value
+}
+
+/** Posts the event; throws when the sink does not accept it within ten seconds. */
+export async function sendEvent(
+  http: Http,
+  sink: string,
+  { headers, body }: ReturnType<typeof deletedEvent>,
+): Promise<void> {
+  const { status } = await http({ method: 'POST', url: sink, headers, body: Buffer.from(body) })
+  if (status < 200 || status > 299) throw new Error(`the sink answered ${status}`)
 }

@@ -4,7 +4,7 @@ import type { ResourceType, StoredObject } from '../../kube/object.ts'
 import { deepEqual } from '../../kube/patches/patch.ts'
 import type { EventRecorder } from '../../runtime/observability/event-recorder.ts'
 import type { Clock } from '../../runtime/time/clock.ts'
-import type { deletedEvent } from './cloud-event.ts'
+import type { deletedEvent } from './outbox.ts'
 import type { Actor, ActsFor } from '../../tenancy/act-as.ts'
 import type { CleanerStatus } from './decision/model.ts'
 

@@ -1,7 +1,7 @@
 import type { StoredObject } from '../../kube/object.ts'
 import type { EventRecorder } from '../../runtime/observability/event-recorder.ts'
 import type { Graph } from './graph/graph.ts'
-import { describeObstacle, obstaclesOf } from './preview/obstacles.ts'
+import { describeObstacle, obstaclesOf } from './preview/preview.ts'
 import type { BondEdges } from './graph/bond-edges.ts'
 
 export interface ReportPorts {

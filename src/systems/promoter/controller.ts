@@ -16,17 +16,16 @@ import { systemRandom } from '../../runtime/time/random.ts'
 import type { ActsFor } from '../../tenancy/act-as.ts'
 import { PromotionError } from '../../git/promotion-error.ts'
 import { performEffect, type EffectPorts } from './effects/perform.ts'
-import { jobProblem } from './strategies/job-check.ts'
+import { jobProblem } from './strategies/verify.ts'
 import { markerValue } from './model/adapter.ts'
 import { RateLimiter } from '../../forges/rate-limiter.ts'
 import { EffectRunner, type Perform } from './effects/effect-runner.ts'
-import { TargetAccess } from './targets/target-access.ts'
+import { TargetAccess, readSecret, SecretVersions } from './targets/target-access.ts'
 import type { Network } from '../../runtime/http/http.ts'
 import { TargetObserver, type ObserverPorts } from './targets/target-observer.ts'
 import { promoterMetrics, type PromoterMetrics } from './effects/promoter-metrics.ts'
 import { previewPipeline, reconcilePipeline, type ReconcilePorts } from './reconcile.ts'
 import { promoterRoutes, type Route } from './http/routes.ts'
-import { readSecret, SecretVersions } from './targets/secret-versions.ts'
 
 export interface PromoterOptions {
   readonly client: Client
@@ -53,7 +52,7 @@ export interface PromoterOptions {
 }
 
 /** The ConfigMap that stops all promotions in the cluster while its key `promotions` is `frozen`. */
-export const freezeName = 'freeze'
+const freezeName = 'freeze'
 
 type Cached<T> = Informer<T & StoredObject>
 

@@ -12,13 +12,16 @@ import { settled, wakeAt, type Outcome } from '../../runtime/controller/outcome.
 import { expiredApprovals } from './decision/approvals.ts'
 import { decide, type Decision } from './decision/decide.ts'
 import { at, type Observed } from './decision/draft.ts'
-import { publishAnnouncements, type AnnouncePorts } from './effects/announce.ts'
+import {
+  publishAnnouncements,
+  type AnnouncePorts,
+  measureDeployment,
+  measurePhase,
+} from './effects/promoter-metrics.ts'
 import type { EffectRunner } from './effects/effect-runner.ts'
-import type { TargetAccess } from './targets/target-access.ts'
+import type { TargetAccess, SecretVersions } from './targets/target-access.ts'
 import type { TargetObserver } from './targets/target-observer.ts'
 import { PlanError, tryPlan, type Plan, type TargetPlan } from './model/plan.ts'
-import { measureDeployment, measurePhase } from './effects/promoter-metrics.ts'
-import type { SecretVersions } from './targets/secret-versions.ts'
 
 /** Holds a pipeline's deletion until its branches and pull requests have been withdrawn. */
 export const finalizer = 'sojourn.dev/promotions'

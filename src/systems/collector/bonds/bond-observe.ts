@@ -1,7 +1,7 @@
 import { namespaces } from '../../../kube/core-types.ts'
 import { grants } from '../../../apis/bond-guard.ts'
 import { isGuardedFrom, isHeldFrom } from '../../../apis/bond-marks.ts'
-import { bondFinalizer, grantAnnotation, type Bond } from '../../../apis/bond.ts'
+import { bondFinalizer, grantAnnotation, type Bond, inUsePolicy } from '../../../apis/bond.ts'
 import { gitopsCluster } from '../../../apis/gitops-cluster.ts'
 import { sojournNamespace } from '../../../apis/group.ts'
 import type { Client } from '../../../client/client.ts'
@@ -14,8 +14,8 @@ import type { Refusal } from '../../../tenancy/act-as.ts'
 import { accessTo, type Access } from '../../../tenancy/confinement.ts'
 import { placeOfCluster } from '../../../runtime/clusters/gitops-cluster.ts'
 import type { Denial, DependencyFact, DependentsFact } from './bond-decide.ts'
-import { denialIn } from './denial.ts'
-import { withTimeout } from './with-timeout.ts'
+import { isEmbedded } from '../../../client/embedded.ts'
+import { Attempt } from '../../../runtime/time/attempt.ts'
 
 export interface BondObservePorts {
   readonly client: Client
@@ -319,3 +319,36 @@ function unknownBecause(error: unknown, field: string): { reason: string; messag
   const reason = isStatusError(error, 'Forbidden') ? 'Forbidden' : 'Unreadable'
   return { reason, message: `${field}: ${(error as Error).message}` }
 }
+
+/** Whether a cluster refuses to delete objects with our label: the embedded server does, any other by the admission policy that `sojourn install` prints. */
+async function denialIn(home: Client): Promise<Denial> {
+  if (await isEmbedded(home)) return 'marked'
+  try {
+    await home.get(policyBindings, { name: inUsePolicy }, { metadataOnly: true })
+    return 'marked'
+  } catch (error) {
+    if (isStatusError(error, 'NotFound')) return 'ignored'
+    if (isStatusError(error, 'Forbidden')) return 'unknown'
+    throw error
+  }
+}
+
+const policyBindings: ResourceType = {
+  group: 'admissionregistration.k8s.io',
+  version: 'v1',
+  kind: 'ValidatingAdmissionPolicyBinding',
+  plural: 'validatingadmissionpolicybindings',
+  namespaced: false,
+}
+
+/** Runs requests to another cluster with a timeout: a silent cluster must not delay Bonds to others. */
+export async function withTimeout<R>(clock: Clock, work: () => Promise<R>): Promise<R> {
+  const attempt = new Attempt(clock, timeoutMs, new AbortController().signal)
+  try {
+    return await attempt.run(work)
+  } finally {
+    attempt.end()
+  }
+}
+
+const timeoutMs = 10_000

@@ -1,6 +1,8 @@
 import type { Graph } from './graph.ts'
-import { canBlock } from './owner-state.ts'
 import type { BondEdges } from './bond-edges.ts'
+import { isBond } from '../../../apis/bond-guard.ts'
+import type { OwnerReference, StoredObject } from '../../../kube/object.ts'
+import { ownerStateOf, type OwnerState } from '../../../kube/owner-rule.ts'
 
 /**
  * The nodes that wait for each other in a cycle with this node, itself included; they need not wait for one another. Only waiting makes an edge: an owner that
@@ -85,4 +87,52 @@ function awaitedBy(graph: Graph, node: number, bondEdges: BondEdges | undefined)
   for (const { holds, dependents } of bondEdges.on(graph.uidOf(node)))
     if (holds) awaited.push(...dependents.map((uid) => graph.find(uid) ?? -1).filter((other) => graph.has(other)))
   return awaited
+}
+
+/**
+ * The cycle of owners that includes this node, if nothing outside the cycle owns any of them; otherwise empty. An owner that is not in the graph counts as
+ * outside: what is unknown never causes a deletion.
+ */
+export function unanchoredWith(graph: Graph, node: number): readonly number[] {
+  const seen = new Set([node])
+  for (const member of seen) {
+    const owners = graph.owners(member)
+    if (owners.length === 0) return []
+    for (const { owner } of owners) {
+      if (!graph.object(owner)) return []
+      seen.add(owner)
+    }
+  }
+  return [...seen]
+}
+
+/** Every object that no ownerless node owns, directly or through others: the candidates for `unanchoredWith`. */
+export function unanchoredNodes(graph: Graph): readonly number[] {
+  const isAnchored = new Uint8Array(graph.capacity)
+  const open: number[] = []
+  const anchor = (node: number) => {
+    if (isAnchored[node] === 1) return
+    isAnchored[node] = 1
+    open.push(node)
+  }
+  for (let node = 0; node < graph.capacity; node++) if (!graph.hasOwners(node)) anchor(node)
+  for (let node = open.pop(); node !== undefined; node = open.pop()) graph.eachDependent(node, anchor)
+  const found: number[] = []
+  for (let node = 0; node < graph.capacity; node++) if (isAnchored[node] === 0 && graph.object(node)) found.push(node)
+  return found
+}
+
+/** The owner rule for the collector: a Bond outlives an owner that is deleted in the foreground, because it protects others until that owner is gone. */
+export function ownerStateFor(
+  dependent: StoredObject,
+  reference: OwnerReference,
+  owner: StoredObject,
+): OwnerState | 'mismatch' {
+  const { namespace } = dependent.metadata
+  return ownerStateOf(reference, owner, { namespace, outlivesForeground: isBond(dependent) })
+}
+
+/** Whether a foreground deletion of its owner may wait for this dependent: never for a Bond, which is deleted after its owner. */
+export function canBlock(dependent: StoredObject | undefined): boolean {
+  return dependent !== undefined && !isBond(dependent)
 }

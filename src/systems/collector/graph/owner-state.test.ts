@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { ObjectMeta, StoredObject } from '../../../kube/object.ts'
 import type { OwnerState } from '../../../kube/owner-rule.ts'
-import { ownerStateFor } from './owner-state.ts'
+import { ownerStateFor } from './cycles.ts'
 
 const object = (name: string, metadata: ObjectMeta = {}): StoredObject => ({
   apiVersion: 'v1',

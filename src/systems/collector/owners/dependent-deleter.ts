@@ -4,7 +4,7 @@ import {
   deleteDependent,
   type DeleteOutcome,
   type DependentDeleteOptions,
-} from '../../../departures/subjects/delete-dependent.ts'
+} from '../../../departures/subjects/own-machinery.ts'
 import { placeOf, type OwnerReference, type ResourceType, type StoredObject } from '../../../kube/object.ts'
 import { ignoring } from '../../../kube/status-error.ts'
 import type { Clock } from '../../../runtime/time/clock.ts'

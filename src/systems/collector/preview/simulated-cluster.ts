@@ -2,7 +2,7 @@ import type { OwnerReference, StoredObject } from '../../../kube/object.ts'
 import { isForegroundDeletion } from '../../../kube/owner-rule.ts'
 import { BondEdges, type BondEdge } from '../graph/bond-edges.ts'
 import type { Graph } from '../graph/graph.ts'
-import { canBlock, ownerStateFor } from '../graph/owner-state.ts'
+import { canBlock, ownerStateFor } from '../graph/cycles.ts'
 import type { OwnerFact } from '../owners/decide.ts'
 import type { PreviewOptions } from './preview.ts'
 

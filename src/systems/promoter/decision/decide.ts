@@ -1,15 +1,15 @@
 import type { Approval, ApprovalStatus } from '../../../apis/approval.ts'
 import type { PipelineStatus } from '../../../apis/pipeline-status.ts'
-import { approvalStatuses, expiredApprovals } from './approvals.ts'
-import { decideDeletion, withdrawRemovedEnvironments } from './deletion.ts'
+import { approvalStatuses, expiredApprovals, handleRequests } from './approvals.ts'
 import { Draft, type Announcement, type Observed } from './draft.ts'
 import { dueEffect, type Effect } from './effects.ts'
 import { advanceEnvironment, recordArrival } from './environments.ts'
 import { PlanError, tryPlan, type Plan } from '../model/plan.ts'
-import { reportConditions, reportInvalidSpec } from './report.ts'
-import { handleRequests } from './requests.ts'
+import { reportConditions, reportInvalidSpec, reportDryRun } from './report.ts'
 import { advanceRun, updateRunPhase } from './runs.ts'
 import { recordTargets } from './target-records.ts'
+import { announceAbandoned, isOver, isUnfinished, supersede } from './promotions.ts'
+import type { Because } from '../../../apis/pipeline-reasons.ts'
 
 /** The next status of a pipeline, and at most one effect to carry out. */
 export interface Decision {
@@ -84,4 +84,34 @@ const emptyPlan: Plan = {
   rollback: 'Hold',
   drift: 'Report',
   withdrawal: 'Close',
+}
+
+/** Withdraws what environments removed from the spec have open, then drops their status. */
+function withdrawRemovedEnvironments(draft: Draft): void {
+  const planned = new Set(draft.plan.environments.map(({ name }) => name))
+  for (const name of Object.keys(draft.status.environments ?? {}))
+    if (!planned.has(name) && withdraw(draft, name, 'EnvironmentRemoved')) delete draft.status.environments?.[name]
+}
+
+/** The decision for a pipeline that is being deleted: withdraw everything it has open, then let the deletion finish. */
+function decideDeletion(draft: Draft): Omit<Decision, 'wakeAt' | 'changesAt'> {
+  const { status } = draft
+  const over = Object.keys(status.environments ?? {}).map((name) => withdraw(draft, name, 'PipelineDeleted'))
+  const canBeDeleted = !over.includes(false)
+  const effect = canBeDeleted ? undefined : dueEffect(draft)
+  reportDryRun(draft)
+  const { announcements } = draft
+  return { status, effect, announcements, approvals: new Map(), expired: [], canBeDeleted }
+}
+
+/** Ends the environment's promotion. True once nothing of it is open outside. */
+function withdraw(draft: Draft, name: string, because: Because): boolean {
+  const promotion = draft.status.environments?.[name]?.promotion
+  if (!promotion) return true
+  if (isUnfinished(promotion)) {
+    const leaveOpen = draft.observed.pipeline.spec.withdrawal === 'Orphan'
+    supersede(draft, name, promotion, { because, leaveOpen })
+  } else if (promotion.withdraw === 'Due') promotion.because = because
+  announceAbandoned(draft, name, promotion)
+  return isOver(promotion)
 }

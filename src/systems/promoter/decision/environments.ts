@@ -21,9 +21,9 @@ import {
   supersede,
   transition,
   watchRollout,
+  requestVerification,
 } from './promotions.ts'
 import { isLowerVersion } from '../../../kube/semver.ts'
-import { requestVerification } from './verification.ts'
 
 /** Advances one environment as far as its gates, approvals and open promotion allow. */
 export function advanceEnvironment(draft: Draft, environment: EnvironmentPlan): void {

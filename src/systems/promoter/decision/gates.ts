@@ -4,7 +4,7 @@ import { sentenceOf, type Because } from '../../../apis/pipeline-reasons.ts'
 import { at, describeTarget, isReadable, type Draft } from './draft.ts'
 import type { EnvironmentPlan } from '../model/plan.ts'
 import { isHeldRollback, isOverdue, mustFinish } from './runs.ts'
-import { isVerified } from './verification.ts'
+import { isVerified } from './promotions.ts'
 import { windowsState } from '../model/windows.ts'
 
 /** The revision an environment should get, and as part of which run. */

@@ -7,7 +7,7 @@ import { mustFinish } from './runs.ts'
 import { shortRevision } from '../model/revision.ts'
 import { effectOf } from './effects.ts'
 import type { PlanError } from '../model/plan.ts'
-import { overdueVerification } from './verification.ts'
+import { overdueVerification } from './promotions.ts'
 
 /** Sets the conditions. They satisfy kstatus: a pipeline that waits as it should is Ready. */
 export function reportConditions(draft: Draft): void {

@@ -4,7 +4,7 @@ import { at, describeTarget, isReadable, isTargetReadyOn, notAfter, type Draft, 
 import type { EnvironmentPlan } from '../model/plan.ts'
 import { commitOf } from '../model/revision.ts'
 import { isLowerVersion } from '../../../kube/semver.ts'
-import { overdueVerification } from './verification.ts'
+import { overdueVerification } from './promotions.ts'
 
 /** Reads the revision of the first environment and, once it has settled, starts a run that promotes it. */
 export function advanceRun(draft: Draft): void {
@@ -90,7 +90,7 @@ function recordSeen({ status, now }: Draft, revision: string): void {
 }
 
 /** Whether the run waits for a person: for an approval, or for a pull request to be merged. */
-export function waitsForPeople({ status, plan }: Draft): boolean {
+function waitsForPeople({ status, plan }: Draft): boolean {
   return plan.environments.some(({ name }) => {
     const { phase, runSequence } = status.environments?.[name]?.promotion ?? {}
     return runSequence === status.run?.sequence && (phase === 'AwaitingApproval' || phase === 'Proposed')

@@ -11,8 +11,7 @@ import type { Effect } from '../decision/effects.ts'
 import { phaseAnnouncement } from '../decision/promotions.ts'
 import { recordResult, type EffectResult } from '../decision/results.ts'
 import { parseRepositoryURL } from '../../../git/repository-url.ts'
-import { publishAnnouncements, type AnnouncePorts } from './announce.ts'
-import { measurePhase } from './promoter-metrics.ts'
+import { publishAnnouncements, type AnnouncePorts, measurePhase } from './promoter-metrics.ts'
 
 /** Carries out one effect and must not throw. `performEffect` in production; a forecast simulates effects. */
 export type Perform = (effect: Effect, pipeline: Pipeline, signal: AbortSignal) => Promise<EffectResult>

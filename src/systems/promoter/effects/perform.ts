@@ -5,15 +5,20 @@ import { sentenceOf, type Because } from '../../../apis/pipeline-reasons.ts'
 import { environmentPlanOf } from '../model/plan.ts'
 import type { CommitCheck } from '../../../forges/forge.ts'
 import { commitOf, defaultValue } from '../model/revision.ts'
-import { isOwnChange } from '../repository/own-change.ts'
+import { isOwnChange } from '../repository/change.ts'
 import { openRepository, type AccessPorts } from '../repository/repository-access.ts'
 import type { EffectResult } from '../decision/results.ts'
-import { commitToBase } from '../strategies/commit.ts'
-import { notify, type NotificationPorts } from '../strategies/notification.ts'
-import { poll, propose, push, recheck, withdraw, type PullRequestWork } from '../strategies/pull-request.ts'
-import type { JobCheck } from '../strategies/job-check.ts'
-import { verify } from '../strategies/verify.ts'
-import { callWebhook } from '../strategies/webhook.ts'
+import {
+  commitToBase,
+  poll,
+  propose,
+  push,
+  recheck,
+  withdraw,
+  type PullRequestWork,
+} from '../strategies/pull-request.ts'
+import { notify, type NotificationPorts, callWebhook } from '../strategies/notification.ts'
+import { type JobCheck, verify } from '../strategies/verify.ts'
 import { toPromotionError } from '../../../git/promotion-error.ts'
 import { templateValues, type TemplateValues } from '../repository/templates.ts'
 

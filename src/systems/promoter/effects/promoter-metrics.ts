@@ -1,7 +1,10 @@
 import type { Promotion } from '../../../apis/pipeline-status.ts'
 import type { Metrics } from '../../../runtime/observability/metrics.ts'
-import { at } from '../decision/draft.ts'
+import { at, type Announcement } from '../decision/draft.ts'
 import type { Http } from '../../../runtime/http/http.ts'
+import type { Pipeline } from '../../../apis/pipeline.ts'
+import type { EventRecorder } from '../../../runtime/observability/event-recorder.ts'
+import type { Logger } from '../../../runtime/observability/log.ts'
 
 /** The metrics of the promoter. */
 export type PromoterMetrics = ReturnType<typeof promoterMetrics>
@@ -118,4 +121,25 @@ function resultOf(promotion: Promotion | undefined): string | undefined {
   if (promotion?.phase === 'Succeeded') return promotion.direction === 'Backward' ? 'rolled-back' : 'succeeded'
   const isFailure = promotion?.phase === 'Failed' || promotion?.because === 'RolloutTimedOut'
   return isFailure || promotion?.because === 'ChangeReverted' ? 'failed' : undefined
+}
+
+export interface AnnouncePorts {
+  readonly events: EventRecorder
+  readonly metrics: PromoterMetrics
+  readonly log: Logger
+}
+
+/** Publishes announcements as Events of the pipeline, as metrics and as log lines. */
+export function publishAnnouncements(
+  pipeline: Pipeline,
+  announcements: readonly Announcement[],
+  { events, metrics, log }: AnnouncePorts,
+): void {
+  const { namespace, name } = pipeline.metadata
+  for (const { type, because, message, environment } of announcements) {
+    events.record(pipeline, { type, reason: because, message })
+    metrics.announcements.inc({ because })
+    const where = { pipeline: `${namespace}/${name}`, ...(environment ? { environment } : {}) }
+    log.info('pipeline changed', { ...where, because, message })
+  }
 }

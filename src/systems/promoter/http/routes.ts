@@ -4,12 +4,18 @@ import { ignoring } from '../../../kube/status-error.ts'
 import type { Clock } from '../../../runtime/time/clock.ts'
 import { approve, type ApprovalRequest } from './approve.ts'
 import type { Decision } from '../decision/decide.ts'
-import { hintProblem } from './hint.ts'
-import { Nonces } from './nonces.ts'
+import {
+  Nonces,
+  approverOf,
+  keysOf,
+  maxBodyBytes,
+  sharedApprover,
+  verifyBodySignature,
+  verifySignature,
+} from './signature.ts'
 import { environmentPlanOf } from '../model/plan.ts'
 import type { SecretData } from '../repository/repository-access.ts'
 import { RequestLimit } from './request-limit.ts'
-import { approverOf, keysOf, maxBodyBytes, sharedApprover, verifyBodySignature, verifySignature } from './signature.ts'
 
 /** An HTTP request as a value, made by the server. */
 export interface RouteRequest {
@@ -293,4 +299,27 @@ function decisionOf(value: unknown): 'Approve' | 'Reject' | undefined {
 
 function problem(message: string): { readonly message: string } {
   return { message }
+}
+
+/** Why an event of pipeline-controller's webhook does not fit the pipeline, by the same rules; undefined when it does. */
+function hintProblem(
+  { spec }: Pipeline,
+  environment: string,
+  event: Readonly<Record<string, unknown>>,
+): string | undefined {
+  const { revision } = (event['metadata'] ?? {}) as { readonly revision?: unknown }
+  if (typeof revision !== 'string' || revision === '') return 'the event has no revision'
+  const index = spec.environments.findIndex(({ name }) => name === environment)
+  const source = spec.environments[index]
+  if (!source) return `the pipeline has no environment "${environment}"`
+  const next = spec.environments[index + 1]
+  if (!next) return `"${environment}" is the last environment`
+  if (next.targets.length === 0) return `"${next.name}" has no targets`
+  const { apiVersion, kind, name, namespace } = (event['involvedObject'] ?? {}) as Record<string, unknown>
+  const app = source.appRef ?? spec.appRef
+  if (apiVersion !== app.apiVersion || kind !== app.kind || name !== app.name)
+    return 'the event is about another application than the pipeline'
+  if (!source.targets.some((target) => target.namespace === namespace))
+    return 'the event is from a namespace that is not a target'
+  return undefined
 }

@@ -4,8 +4,9 @@ import { commitOf, idOf, parseCommit, parseTree, treeOf, type GitObject, type Tr
 import type { ObjectStore } from '../../../git/pack.ts'
 import { PromotionError } from '../../../git/promotion-error.ts'
 import type { GitRemote } from '../../../git/remote.ts'
-import { canHaveMarkers, mentionsMarker, setMarkedValues, type Marker } from './markers.ts'
+import { canHaveMarkers, mentionsMarker, setMarkedValues, type Marker, withoutMarkedValues } from './markers.ts'
 import { messageOf, type TemplateValues } from './templates.ts'
+import { commitOf as commitOfRevision } from '../model/revision.ts'
 
 /** The part of the spec that both strategies with a commit share. */
 export interface CommitSettings {
@@ -156,7 +157,7 @@ function leadsTo(folder: string, wanted: readonly string[]): boolean {
   return isWithin(folder, wanted) || wanted.some((each) => each.startsWith(`${folder}/`))
 }
 
-export async function fetchMissing(
+async function fetchMissing(
   remote: GitRemote,
   store: ObjectStore,
   files: readonly Pick<FilePlace, 'id'>[],
@@ -190,4 +191,30 @@ function rebuild(
 
 function readable(path: string): string {
   return Buffer.from(path, 'latin1').toString('utf8')
+}
+
+const maxChangedFiles = 200
+
+/**
+ * Whether two commits differ only in marked values: then promotions made the difference, of whatever pipeline, and however they were
+ * merged. Where the first environment follows the branch that promotions write to, such a commit must not start a run.
+ */
+export async function isOwnChange(git: GitRemote, { revision, fromRevision = '' }: Promotion): Promise<boolean> {
+  const [from, to] = [commitOfRevision(fromRevision), commitOfRevision(revision)]
+  if (!from || !to) return false
+  const store = await git.fetch({ wants: [from, to], depth: 1, withoutBlobs: true })
+  const [before, after] = [from, to].map((commit) => new Map(filesOf(store, commit).map(({ path, id }) => [path, id])))
+  if (!before || !after || before.size !== after.size) return false
+  const changed = [...after].filter(([path, id]) => before.get(path) !== id).map(([path]) => path)
+  if (changed.length > maxChangedFiles || changed.some((path) => !before.has(path))) return false
+  const versions = changed.map((path) => ({ path, ids: [before.get(path)!, after.get(path)!] }))
+  await fetchMissing(
+    git,
+    store,
+    versions.flatMap(({ ids }) => ids.map((id) => ({ id }))),
+  )
+  return versions.every(({ path, ids }) => {
+    const [old, now] = ids.map((id) => withoutMarkedValues(path, store.get(id)?.content))
+    return old !== undefined && old === now
+  })
 }

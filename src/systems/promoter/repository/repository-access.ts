@@ -7,12 +7,10 @@ import { openForge } from '../../../forges/open-forge.ts'
 import { repositoryAddress } from '../../../forges/repository-address.ts'
 import type { SignCommit } from './change.ts'
 import { HttpTransport } from '../../../git/http-transport.ts'
-import { GitRemote } from '../../../git/remote.ts'
+import { GitRemote, type GitService, type GitTransport } from '../../../git/remote.ts'
 import { parseRepositoryURL, type RepositoryURL } from '../../../git/repository-url.ts'
-import type { GitService, GitTransport } from '../../../git/transport.ts'
 import type { Http, Network } from '../../../runtime/http/http.ts'
 import { sha256 } from '../model/identity.ts'
-import { keyError, signCommit } from './signing.ts'
 import { PromotionError } from '../../../git/promotion-error.ts'
 
 /** The decoded content of a Secret. */
@@ -166,4 +164,38 @@ function responseCache({ responseCaches }: AccessPorts, apiURL: string, token: s
 
 function missing(message: string): PromotionError {
   return new PromotionError('Permanent', 'CredentialsMissing', message)
+}
+
+/** Signs a commit with the key in a Secret: an SSH key under `identity` or an OpenPGP key under `git.asc`. */
+async function signCommit(
+  commit: Buffer,
+  given: { readonly data: SecretData; readonly secret: string; readonly atMs: number },
+): Promise<string> {
+  const { data, secret, atMs } = given
+  const { identity, password, 'git.asc': armored, passphrase } = data
+  if ((identity === undefined) === (armored === undefined))
+    throw new PromotionError(
+      'Permanent',
+      'CredentialsMissing',
+      `commit.signingKeyRef: Secret ${secret} must have either identity (an SSH key) or git.asc (an OpenPGP key)`,
+    )
+  try {
+    // Imported on demand: most pipelines do not sign commits.
+    if (armored !== undefined) {
+      const { openPgpSignature } = await import('../../../git/openpgp-signature.ts')
+      return await openPgpSignature(armored, { passphrase, commit, atMs })
+    }
+    const [{ sshSignature }, { readSshKey }] = await Promise.all([
+      import('../../../git/ssh-key.ts'),
+      import('../../../git/ssh-key.ts'),
+    ])
+    return sshSignature(readSshKey(identity ?? '', password), commit)
+  } catch (error) {
+    throw keyError(`commit.signingKeyRef: ${armored === undefined ? 'identity' : 'git.asc'} of Secret ${secret}`, error)
+  }
+}
+
+/** Says which key cannot be used and why, without any part of the key. */
+function keyError(key: string, error: unknown): PromotionError {
+  return new PromotionError('Permanent', 'KeyInvalid', `${key} ${(error as Error).message}`, { cause: error })
 }

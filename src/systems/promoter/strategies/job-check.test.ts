@@ -2,7 +2,7 @@ import { expect, it } from 'vitest'
 import type { Client } from '../../../client/client.ts'
 import { pipelineOf } from '../../../../test/promoter/world.ts'
 import type { Effect } from '../decision/effects.ts'
-import { jobProblem } from './job-check.ts'
+import { jobProblem } from './verify.ts'
 
 it('creates no Job with rights that the creator of the Pipeline does not have', async () => {
   const refused = { reason: 'CreatorForbidden' as const, message: 'ann may not create jobs' }

@@ -4,7 +4,7 @@ import { Attempt } from '../../../runtime/time/attempt.ts'
 import type { Clock } from '../../../runtime/time/clock.ts'
 import type { ClusterHandle } from '../../../runtime/clusters/clusters.ts'
 import type { Informer } from '../../../runtime/cache/informer.ts'
-import { servedType } from './served-type.ts'
+import { servedType } from './target-access.ts'
 import type { TargetReason } from '../../../apis/pipeline-status.ts'
 
 /** The result of looking an object up: the object, or why there is none. */
