@@ -9,10 +9,14 @@ export const recordGuards: readonly Guard[] = [
     ['keeps no value of a Secret in any record', "if (object.kind !== 'Secret') return object", 'return object'],
   ]),
   ...inFile('src/systems/cleaner/delete-targets.ts', [
-    ['returns the Cleaner suspended, its targets', 'follows: self.metadata.uid,', ''],
+    [
+      'returns the Cleaner suspended, its targets',
+      "because: 'target',\n    follows: self.metadata.uid,",
+      "because: 'target',",
+    ],
   ]),
   ...inFile('src/departures/restore/adopt.ts', [
-    ['hears what they may not keep from leaving', 'if (!isStatusError(error)) throw error', 'throw error'],
+    ['hears what they may not keep from leaving', 'if (!isStatusError(error)) throw error\n  }', 'throw error\n  }'],
     ['hears what they may not keep from leaving', "if (!isStatusError(error, 'Forbidden')) throw error", 'throw error'],
   ]),
   ...inFile('src/departures/restore/restore.ts', [

@@ -1,4 +1,4 @@
-import { KeyShard, hashOf } from './key-shard.ts'
+import { KeyShard, hashOf } from '../../kube/basics/key-shard.ts'
 
 const shardBits = 8
 const shardMask = (1 << shardBits) - 1

@@ -1,6 +1,6 @@
 import { carriesProtection } from '../../../departures/door/protection.ts'
 import { type StoredObject, type ResourceType, groupResource, parseApiVersion } from '../../../kube/object.ts'
-import { UidTable } from './uid-table.ts'
+import { hashOf, KeyShard } from '../../../kube/basics/key-shard.ts'
 
 /** One reference to an owner, as an edge. */
 export interface OwnerEdge {
@@ -10,7 +10,8 @@ export interface OwnerEdge {
 
 /** The owner references of one cluster as a graph: nodes by uid, edges in both directions, in typed arrays. */
 export class Graph {
-  readonly #uids = new UidTable()
+  /** Each node holds one reference to its uid. */
+  readonly #uids = new KeyShard()
   /** The object of each node; undefined for a virtual node, which only owner references name: its object is deleted or not seen yet. */
   #objects: (StoredObject | undefined)[] = []
   /** For each node: whether its object exists, is namespaced, and has a mark that protects it. A walk over a million nodes must not load each object. */
@@ -49,7 +50,7 @@ export class Graph {
 
   /** Removes an object and its edges to its owners. Its node stays, virtual, while dependents name it. Returns its owners. */
   remove(uid: string): readonly number[] {
-    const node = this.#uids.find(uid)
+    const node = this.find(uid)
     if (node === undefined || !this.#objects[node]) return []
     const owners = this.owners(node).map(({ owner }) => owner)
     this.#objects[node] = undefined
@@ -61,7 +62,8 @@ export class Graph {
   }
 
   find(uid: string): number | undefined {
-    return this.#uids.find(uid)
+    const node = this.#uids.find(uid, hashOf(uid))
+    return node < 0 ? undefined : node
   }
 
   object(node: number): StoredObject | undefined {
@@ -89,7 +91,7 @@ export class Graph {
   }
 
   uidOf(node: number): string {
-    return this.#uids.text(node)
+    return this.#uids.textOf(node)
   }
 
   /** The owners of a node. */
@@ -168,11 +170,13 @@ export class Graph {
       this.#previousOfOwner,
       this.#nextOfDependent,
     ]
-    return arrays.reduce((sum, { byteLength }) => sum + byteLength, 0) + this.#uids.bytes + this.#objects.length * 8
+    return (
+      arrays.reduce((sum, { byteLength }) => sum + byteLength, 0) + this.#uids.byteLength + this.#objects.length * 8
+    )
   }
 
   #nodeOf(uid: string): number {
-    const node = this.#uids.intern(uid)
+    const node = this.find(uid) ?? this.#uids.intern(uid, hashOf(uid))
     if (node >= this.#firstOwner.length) {
       this.#firstOwner = grown(this.#firstOwner, none)
       this.#firstDependent = grown(this.#firstDependent, none)

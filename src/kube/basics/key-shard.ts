@@ -8,7 +8,7 @@ export function hashOf(text: string): number {
 }
 
 /** An index slot holds an entry and, above it, bits of its hash that the slot's place does not tell. */
-const entryBits = 22
+const entryBits = 24
 const entryMask = (1 << entryBits) - 1
 const empty = -1
 
