@@ -1,9 +1,8 @@
-import { bond, type BondSpec } from '../apis/bond.ts'
+import { bond, type BondSpec, dependsOnAnnotation } from '../apis/bond.ts'
 import type { Review } from '../apiserver/objects/contract/admission.ts'
 import type { User } from '../apiserver/objects/contract/request.ts'
 import { parseApiVersion, type KubeObject } from '../kube/object.ts'
 import { StatusError } from '../kube/status-error.ts'
-import { dependsOnAnnotation } from '../systems/collector/bonds/depends-on-controller.ts'
 
 /** A write that the collector would do on behalf of a Bond's author. */
 export interface DelegatedWrite {

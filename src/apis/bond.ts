@@ -100,3 +100,5 @@ export const inUseLabel = 'sojourn.dev/in-use'
 export const inUseAnnotation = 'sojourn.dev/in-use-by'
 /** Name of the ValidatingAdmissionPolicy that rejects the deletion of objects in use. */
 export const inUsePolicy = 'sojourn-in-use'
+/** cli-utils' annotation: what an object needs, as references separated by commas. */
+export const dependsOnAnnotation = 'config.kubernetes.io/depends-on'

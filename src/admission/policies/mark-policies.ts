@@ -1,7 +1,6 @@
-import { bond, inUseAnnotation, inUseLabel, inUsePolicy } from '../../apis/bond.ts'
+import { bond, inUseAnnotation, inUseLabel, inUsePolicy, dependsOnAnnotation } from '../../apis/bond.ts'
 import { expirationMark, expirationMarks, keepMark } from '../../departures/door/protection.ts'
 import type { KubeObject } from '../../kube/object.ts'
-import { dependsOnAnnotation } from '../../systems/collector/bonds/depends-on.ts'
 import { accountsOf, boundPolicy, celList } from './policy.ts'
 
 /** Admission policies that protect marked objects, whether Sojourn runs or not. Needs Kubernetes 1.30. */

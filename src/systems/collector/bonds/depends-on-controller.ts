@@ -1,6 +1,6 @@
 import { namespaces } from '../../../kube/core-types.ts'
 import { createHash } from 'node:crypto'
-import { bond, type Bond } from '../../../apis/bond.ts'
+import { bond, dependsOnAnnotation, type Bond } from '../../../apis/bond.ts'
 import { sojournNamespace } from '../../../apis/group.ts'
 import type { Client } from '../../../client/client.ts'
 import { ownLabel, removeOwn } from '../../../departures/subjects/own-machinery.ts'
@@ -135,9 +135,6 @@ function bondFor(
     },
   }
 }
-
-/** cli-utils' annotation: what an object needs, as references separated by commas. */
-export const dependsOnAnnotation = 'config.kubernetes.io/depends-on'
 
 /** What one reference of the annotation means: a kind by its group, without a version. */
 export interface DependsOnReference {
