@@ -1,3 +1,4 @@
+import { removeOwn } from '../../departures/subjects/own-machinery.ts'
 import { bond, bondFinalizer, inUseLabel, type Bond } from '../../apis/bond.ts'
 import type { Client } from '../../client/client.ts'
 import { releaseAll, runningSystems, surveyHeld, type Held } from '../../departures/drain/drain.ts'
@@ -9,7 +10,6 @@ import { silentLogger } from '../../runtime/observability/log.ts'
 import { releaseServices } from '../../systems/activator/takeover/release-service.ts'
 import {
   restoreWorkload,
-  removeCompanion,
   findLeftovers,
   clearConditions,
   type MarkedWorkload,
@@ -134,7 +134,7 @@ async function carryOut(
     ...(signal ? { signal } : {}),
   })
   for (const [object, why] of kept) failed.set(object, why)
-  await each('removing companions', remains.companions, (one) => removeCompanion(client, one))
+  await each('removing companions', remains.companions, ({ type, object }) => removeOwn(client, type, object))
   const given = remains.told.filter((service) => !kept.has(service)).map((object) => ({ object }))
   await each('clearing conditions', given, ({ object }) => clearConditions(client, object))
   const notLet = await releaseAll(client, held, (done) => onProgress?.('releasing', done))

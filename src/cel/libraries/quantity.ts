@@ -1,3 +1,4 @@
+import { parseQuantity } from '../../kube/basics/quantity.ts'
 import { CelError } from '../errors.ts'
 import type { Frame } from '../frame.ts'
 import { overload } from '../functions.ts'
@@ -32,29 +33,13 @@ class Quantity extends CelOpaque {
   }
 }
 
-const form = /^([+-]?)(\d*)(?:\.(\d*))?(?:([eE][+-]?\d{1,3})|([KMGTPE]i|[numkMGTPE]?))$/
-const binary = ['Ki', 'Mi', 'Gi', 'Ti', 'Pi', 'Ei']
-const decimal: Readonly<Record<string, number>> = { n: -9, u: -6, m: -3, '': 0, k: 3, M: 6, G: 9, T: 12, P: 15, E: 18 }
 const maxLength = 128
 
-function parseQuantity(text: string): Quantity | CelError {
-  const match = text.length <= maxLength ? form.exec(text) : null
-  const [, sign = '', whole = '', fraction = '', exponent = '', suffix = ''] = match ?? []
-  if (!match || (!whole && !fraction)) return new CelError(`invalid quantity: ${JSON.stringify(text.slice(0, 64))}`)
-  const digits = BigInt(whole + fraction)
-  const power = exponent ? Number(exponent.slice(1)) : (decimal[suffix] ?? 0)
-  const factor = 1024n ** BigInt(binary.indexOf(suffix) + 1)
-  const size = scaled(digits * factor, power + 9 - fraction.length)
+function readQuantity(text: string): Quantity | CelError {
+  const nanos = text.length <= maxLength ? parseQuantity(text)?.nanos : undefined
+  if (nanos === undefined) return new CelError(`invalid quantity: ${JSON.stringify(text.slice(0, 64))}`)
   const most = maxInt * nano
-  const capped = size > most ? most : size
-  return new Quantity(sign === '-' ? -capped : capped)
-}
-
-/** The number times a power of ten; what is smaller than one counts as one, as Kubernetes rounds up. */
-function scaled(value: bigint, power: number): bigint {
-  if (power >= 0) return value * 10n ** BigInt(power)
-  const divisor = 10n ** BigInt(-power)
-  return (value + divisor - 1n) / divisor
+  return new Quantity(nanos > most ? most : nanos < -most ? -most : nanos)
 }
 
 function asInteger({ nanos }: Quantity): CelValue {
@@ -67,7 +52,7 @@ function order(a: Quantity, b: Quantity): number {
 
 function parsed(frame: Frame, text: string): Quantity | CelError {
   frame.charge(30)
-  return parseQuantity(text)
+  return readQuantity(text)
 }
 
 /** Kubernetes' quantity library. */

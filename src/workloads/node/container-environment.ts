@@ -1,3 +1,4 @@
+import { amountOf } from '../../kube/basics/quantity.ts'
 import type { Client } from '../../client/client.ts'
 import type { StoredObject } from '../../kube/object.ts'
 import { configMaps, secrets } from '../../kube/core-types.ts'
@@ -97,14 +98,6 @@ function resourceOf(
 }
 
 const nodeCapacity: Readonly<Record<string, string>> = { cpu: '8', memory: '16Gi', 'ephemeral-storage': '100Gi' }
-
-/** A Kubernetes quantity as a number. */
-function amountOf(quantity: string | number): number {
-  const [, digits = '0', unit = ''] = /^([0-9.]+(?:[eE][+-]?\d+)?)([a-zA-Z]*)$/.exec(String(quantity)) ?? []
-  const power = 'kMGTPE'.indexOf(unit.charAt(0) === 'K' ? 'k' : unit.charAt(0)) + 1
-  const factor = unit === 'm' ? 0.001 : (unit.endsWith('i') ? 1024 : 1000) ** power
-  return Number(digits) * factor
-}
 
 async function read(
   { client, pod }: EnvironmentFacts,

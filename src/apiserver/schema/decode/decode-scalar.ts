@@ -1,5 +1,5 @@
 import { formatTime, parseDuration, parseTime } from '../../../kube/time.ts'
-import { canonicalQuantity, quantityPattern } from '../types/quantity.ts'
+import { canonicalQuantity, quantityPattern } from '../../../kube/basics/quantity.ts'
 import { isRecord } from '../types/set-own.ts'
 import type { Scalar } from '../types/type-table.ts'
 

@@ -1,4 +1,4 @@
-import { formatQuantity, parseQuantity } from '../types/quantity.ts'
+import { formatQuantity, parseQuantity } from '../../../kube/basics/quantity.ts'
 import { fill, optional, part, type Json } from './fill.ts'
 
 const milli = 1_000_000n

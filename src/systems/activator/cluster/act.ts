@@ -15,6 +15,7 @@ import { powerKindOf } from '../model/power-kinds.ts'
 import { companionName } from '../model/host-claims.ts'
 import type { ServicePort } from '../model/endpoints.ts'
 import { persistedLastUsed } from './observe.ts'
+import { ownedMetadata, ownSlice, sliceTo } from '../decision/takeover.ts'
 import type { Scale } from '../model/scales.ts'
 
 const attempts = 5
@@ -41,6 +42,17 @@ interface NotedMetadata {
   readonly resourceVersion: string
   readonly labels?: Readonly<Record<string, string | null>>
   readonly annotations: Readonly<Record<string, string | null>>
+}
+
+/** The Service through which callers inside the cluster reach the proxy, and its slice, as far as they exist. */
+export interface Companion {
+  readonly service: StoredObject | undefined
+  readonly slice: StoredObject | undefined
+}
+
+interface ProxyAddresses {
+  readonly addresses: readonly string[]
+  readonly port: number
 }
 
 interface ManagedFields {
@@ -225,11 +237,7 @@ export class Actions {
   }
 
   /** Sees to the Service through which callers inside the cluster reach the proxy, and to where it leads. */
-  async ensureCompanion(
-    service: StoredObject,
-    existing: { readonly service: StoredObject | undefined; readonly slice: StoredObject | undefined },
-    proxy: { readonly addresses: readonly string[]; readonly port: number },
-  ): Promise<void> {
+  async ensureCompanion(service: StoredObject, existing: Companion, proxy: ProxyAddresses): Promise<void> {
     const wanted = companionOf(service, proxy.port)
     if (!existing.service) await this.#client.create(services, wanted).catch(ignoring('AlreadyExists'))
     else if (isOurs(existing.service) && !sameShape(existing.service, wanted)) {
@@ -252,10 +260,7 @@ export class Actions {
   }
 
   /** Removes a companion that is ours; a Service of that name without our label stays. */
-  async removeCompanion(existing: {
-    readonly service: StoredObject | undefined
-    readonly slice: StoredObject | undefined
-  }): Promise<void> {
+  async removeCompanion(existing: Companion): Promise<void> {
     if (existing.slice && isOurs(existing.slice)) await removeOwn(this.#client, endpointSlices, existing.slice)
     if (existing.service && isOurs(existing.service)) await removeOwn(this.#client, services, existing.service)
   }
@@ -281,7 +286,7 @@ function companionOf(service: StoredObject, port: number): KubeObject {
   return {
     apiVersion: 'v1',
     kind: 'Service',
-    metadata: ownedMeta(service, companionName(service.metadata.name)),
+    metadata: ownedMetadata(service, companionName(service.metadata.name)),
     spec: {
       ports: ports.map((each) => ({
         ...(each.name === undefined ? {} : { name: each.name }),
@@ -293,35 +298,11 @@ function companionOf(service: StoredObject, port: number): KubeObject {
   }
 }
 
-function sliceOf(
-  service: StoredObject,
-  { addresses, port }: { readonly addresses: readonly string[]; readonly port: number },
-): KubeObject {
+function sliceOf(service: StoredObject, { addresses, port }: ProxyAddresses): KubeObject {
   const name = companionName(service.metadata.name)
   const { ports = [] } = (service.spec ?? {}) as { readonly ports?: readonly ServicePort[] }
-  const meta = ownedMeta(service, name)
-  const labels = {
-    ...meta.labels,
-    'kubernetes.io/service-name': name,
-    'endpointslice.kubernetes.io/managed-by': 'sojourn',
-  }
-  return {
-    apiVersion: 'discovery.k8s.io/v1',
-    kind: 'EndpointSlice',
-    metadata: { ...meta, labels },
-    addressType: addresses.some((address) => address.includes(':')) ? 'IPv6' : 'IPv4',
-    endpoints: addresses.toSorted().map((address) => ({ addresses: [address], conditions: { ready: true } })),
-    ports: ports.map((each) => ({ name: each.name ?? '', port, protocol: 'TCP' })),
-  }
-}
-
-function ownedMeta(service: StoredObject, name: string) {
-  const { namespace, uid, name: owner } = service.metadata
-  return {
-    ...placeOf({ name, namespace }),
-    labels: { ...ownLabel },
-    ownerReferences: [{ apiVersion: 'v1', kind: 'Service', name: owner, uid }],
-  }
+  const leading = ports.map((each) => ({ name: each.name ?? '', port, protocol: 'TCP' }))
+  return sliceTo(ownSlice(service, name, name), addresses, leading)
 }
 
 function sameShape(existing: StoredObject, wanted: KubeObject): boolean {

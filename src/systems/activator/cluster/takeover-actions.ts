@@ -1,6 +1,6 @@
 import { endpointSlices, endpoints, services } from '../../../kube/core-types.ts'
 import type { Client } from '../../../client/client.ts'
-import { ownLabel, removeOwn } from '../../../departures/subjects/own-machinery.ts'
+import { removeOwn } from '../../../departures/subjects/own-machinery.ts'
 import { type KubeObject, type StoredObject, placeOf } from '../../../kube/object.ts'
 import { ignoring } from '../../../kube/status-error.ts'
 import type { EventNote } from '../../../runtime/observability/event-recorder.ts'
@@ -9,6 +9,7 @@ import type { EndpointSlice, ServicePort } from '../model/endpoints.ts'
 import {
   formatSelector,
   isMirrored,
+  ownedMetadata,
   podsServiceName,
   type PlainTakeoverStep,
   type Selector,
@@ -36,7 +37,7 @@ export class TakeoverActions {
       case 'delete-slices':
         return this.#removeSlices(step.slices)
       case 'delete-pods-service':
-        return pods && this.#deletePodsService(pods)
+        return pods && void (await removeOwn(this.#client, services, pods))
       case 'wait':
       case 'rest':
         return
@@ -58,10 +59,6 @@ export class TakeoverActions {
     const { annotations, ownerReferences } = made.metadata
     const body = { metadata: { annotations, ownerReferences }, spec: { ...spec, selector, clusterIP: undefined } }
     await this.#client.patch(services, placeOf(existing.metadata), { type: 'merge', body })
-  }
-
-  async #deletePodsService(existing: StoredObject): Promise<void> {
-    await removeOwn(this.#client, services, existing)
   }
 
   /** Writes first, removes after: there is always somewhere to go. */
@@ -153,7 +150,6 @@ function podsService(
   service: StoredObject,
   { selector, proxyPorts }: { readonly selector: Selector; readonly proxyPorts: ReadonlyMap<string, number> },
 ): KubeObject {
-  const { namespace, name, uid } = service.metadata
   const { ports = [], publishNotReadyAddresses = false } = (service.spec ?? {}) as {
     readonly ports?: readonly ServicePort[]
     readonly publishNotReadyAddresses?: boolean
@@ -162,11 +158,8 @@ function podsService(
     apiVersion: 'v1',
     kind: 'Service',
     metadata: {
-      name: podsServiceName(name),
-      ...(namespace ? { namespace } : {}),
-      labels: { ...ownLabel },
+      ...ownedMetadata(service, podsServiceName(service.metadata.name)),
       annotations: { [annotation.proxyPorts]: JSON.stringify(Object.fromEntries(proxyPorts)) },
-      ownerReferences: [{ apiVersion: 'v1', kind: 'Service', name, uid }],
     },
     spec: {
       clusterIP: 'None',

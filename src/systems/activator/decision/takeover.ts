@@ -260,16 +260,26 @@ export function whyNotTakeover({ metadata: { name }, spec }: StoredObject): stri
 function proxiesSlice({ service, proxies, proxyPorts }: TakeoverObserved): KubeObject {
   const { ports = [] } = (service.spec ?? {}) as ServiceSpec
   const isV6 = proxies.some((address) => address.includes(':'))
-  return {
-    ...ownSlice(service, `${proxiesSliceName(service.metadata.name)}${isV6 ? '-ipv6' : ''}`),
-    addressType: isV6 ? 'IPv6' : 'IPv4',
-    endpoints: proxies.toSorted().map((address) => ({ addresses: [address], conditions: { ready: true } })),
-    ports: ports.map(({ name = '', appProtocol }) => ({
+  const own = ownSlice(service, `${proxiesSliceName(service.metadata.name)}${isV6 ? '-ipv6' : ''}`)
+  return sliceTo(
+    own,
+    proxies,
+    ports.map(({ name = '', appProtocol }) => ({
       name,
       port: proxyPorts.get(name)!,
       protocol: 'TCP',
       ...(appProtocol === undefined ? {} : { appProtocol }),
     })),
+  )
+}
+
+/** A slice that leads to these addresses, all of them ready. */
+export function sliceTo(slice: KubeObject, addresses: readonly string[], ports: readonly object[]): KubeObject {
+  return {
+    ...slice,
+    addressType: addresses.some((address) => address.includes(':')) ? 'IPv6' : 'IPv4',
+    endpoints: addresses.toSorted().map((address) => ({ addresses: [address], conditions: { ready: true } })),
+    ports,
   }
 }
 
@@ -292,16 +302,19 @@ function leadsToProxies({ metadata: { name, labels = {} } }: EndpointSlice): boo
   return name === own || name === `${own}-ipv6`
 }
 
-function ownSlice({ metadata }: StoredObject, name: string): KubeObject {
-  const { namespace, uid, name: owner } = metadata
+/** A slice that we make for a Service, by default one of that Service itself. */
+export function ownSlice(service: StoredObject, name: string, of = service.metadata.name): KubeObject {
+  const metadata = ownedMetadata(service, name)
+  const labels = { ...metadata.labels, [sliceOwnerLabel]: of, [managerLabel]: sliceManager }
+  return { apiVersion: 'discovery.k8s.io/v1', kind: 'EndpointSlice', metadata: { ...metadata, labels } }
+}
+
+/** Of what we make for a Service: it is ours, and goes with the Service. */
+export function ownedMetadata({ metadata: { namespace, uid, name: owner } }: StoredObject, name: string) {
   return {
-    apiVersion: 'discovery.k8s.io/v1',
-    kind: 'EndpointSlice',
-    metadata: {
-      ...placeOf({ name, namespace }),
-      labels: { ...ownLabel, [sliceOwnerLabel]: owner, [managerLabel]: sliceManager },
-      ownerReferences: [{ apiVersion: 'v1', kind: 'Service', name: owner, uid }],
-    },
+    ...placeOf({ name, namespace }),
+    labels: { ...ownLabel },
+    ownerReferences: [{ apiVersion: 'v1', kind: 'Service', name: owner, uid }],
   }
 }
 

@@ -36,19 +36,18 @@ export function serviceOfRoute(route: string): string {
 /** The Services that are on demand, by themselves and by the workloads behind them. */
 export class ServiceRegistry {
   readonly #services = new Map<string, OnDemandService>()
-  readonly #byWorkload = new Map<string, Set<string>>()
-  readonly #byBackend = new Map<string, Set<string>>()
-  readonly #byFallback = new Map<string, Set<string>>()
-  readonly #byNamespace = new Map<string, Set<string>>()
+  /** Ids of Services by what `indexKeys` names of them. */
+  readonly #index = new Map<string, Set<string>>()
 
   /** Takes a Service in place of its former self; answers the workloads that either is about. */
   set(service: OnDemandService): readonly ObjectRef[] {
     const former = this.remove(service.id)
     this.#services.set(service.id, service)
-    for (const workload of service.settings.workloads) add(this.#byWorkload, workloadId(workload), service.id)
-    add(this.#byBackend, backendId(service), service.id)
-    add(this.#byNamespace, service.namespace, service.id)
-    if (service.settings.fallback !== undefined) add(this.#byFallback, fallbackId(service), service.id)
+    for (const key of indexKeys(service)) {
+      const ids = this.#index.get(key)
+      if (ids) ids.add(service.id)
+      else this.#index.set(key, new Set([service.id]))
+    }
     return [...former, ...service.settings.workloads]
   }
 
@@ -56,10 +55,11 @@ export class ServiceRegistry {
     const former = this.#services.get(id)
     if (!former) return []
     this.#services.delete(id)
-    for (const workload of former.settings.workloads) drop(this.#byWorkload, workloadId(workload), id)
-    drop(this.#byBackend, backendId(former), id)
-    drop(this.#byNamespace, former.namespace, id)
-    drop(this.#byFallback, fallbackId(former), id)
+    for (const key of indexKeys(former)) {
+      const ids = this.#index.get(key)
+      ids?.delete(id)
+      if (ids?.size === 0) this.#index.delete(key)
+    }
     return former.settings.workloads
   }
 
@@ -69,21 +69,25 @@ export class ServiceRegistry {
 
   /** The Services that lead to a workload, or have it woken with theirs. */
   ofWorkload(id: string): OnDemandService[] {
-    return [...(this.#byWorkload.get(id) ?? [])].flatMap((each) => this.#services.get(each) ?? [])
+    return this.#having(`workload ${id}`)
   }
 
   ofNamespace(namespace: string): OnDemandService[] {
-    return [...(this.#byNamespace.get(namespace) ?? [])].flatMap((each) => this.#services.get(each) ?? [])
+    return this.#having(`namespace ${namespace}`)
   }
 
   /** The Services whose requests go to the pods of this one. */
   ofBackend(namespace: string, name: string): OnDemandService[] {
-    return [...(this.#byBackend.get(`${namespace}/${name}`) ?? [])].flatMap((each) => this.#services.get(each) ?? [])
+    return this.#having(`backend ${namespace}/${name}`)
   }
 
   /** The Services that fall back on this one. */
-  ofFallback(namespace: string, name: string): ReadonlySet<string> {
-    return this.#byFallback.get(`${namespace}/${name}`) ?? new Set()
+  ofFallback(namespace: string, name: string): OnDemandService[] {
+    return this.#having(`fallback ${namespace}/${name}`)
+  }
+
+  #having(key: string): OnDemandService[] {
+    return [...(this.#index.get(key) ?? [])].flatMap((id) => this.#services.get(id) ?? [])
   }
 
   all(): Iterable<OnDemandService> {
@@ -105,18 +109,12 @@ export function backendId({ namespace, settings, pods }: OnDemandService): strin
   return `${namespace}/${pods ?? settings.backend}`
 }
 
-function fallbackId({ namespace, settings }: OnDemandService): string {
-  return `${namespace}/${settings.fallback ?? ''}`
-}
-
-function add(index: Map<string, Set<string>>, key: string, id: string): void {
-  const ids = index.get(key)
-  if (ids) ids.add(id)
-  else index.set(key, new Set([id]))
-}
-
-function drop(index: Map<string, Set<string>>, key: string, id: string): void {
-  const ids = index.get(key)
-  ids?.delete(id)
-  if (ids?.size === 0) index.delete(key)
+function indexKeys(service: OnDemandService): readonly string[] {
+  const { namespace, settings } = service
+  return [
+    ...settings.workloads.map((workload) => `workload ${workloadId(workload)}`),
+    `namespace ${namespace}`,
+    `backend ${backendId(service)}`,
+    ...(settings.fallback === undefined ? [] : [`fallback ${namespace}/${settings.fallback}`]),
+  ]
 }

@@ -2,7 +2,7 @@ import type { StoredObject } from '../../../kube/object.ts'
 import type { Key } from '../../../kube/key.ts'
 import { setCondition, type ConditionClaim } from '../../../kube/conditions.ts'
 import { settled, wakeAt, type Outcome } from '../../../runtime/controller/outcome.ts'
-import { isOurs as isOurMade } from '../cluster/act.ts'
+import { isOurs as isOurMade, type Companion } from '../cluster/act.ts'
 import type { Core } from '../cluster/core.ts'
 import { annotation, isOnDemand, missingTarget, type Fault } from '../model/annotations.ts'
 import { readServiceSettings, type SettingDefaults } from '../model/service-settings.ts'
@@ -307,15 +307,10 @@ export class ServiceReconciler {
     }
   }
 
-  #companionOf(
-    namespace: string,
-    name: string,
-  ): { readonly service: StoredObject | undefined; readonly slice: StoredObject | undefined } {
+  #companionOf(namespace: string, name: string): Companion {
+    const { services, slices } = this.#parts.caches
     const companion = companionName(name)
-    return {
-      service: this.#parts.caches.services.get(namespace, companion),
-      slice: this.#parts.caches.slices.get(namespace, companion),
-    }
+    return { service: services.get(namespace, companion), slice: slices.get(namespace, companion) }
   }
 
   /** Undefined faults leave what was said of them as it is. */

@@ -49,7 +49,7 @@ export class Triggers {
     const { registry, queues, publisher } = this.#parts
     const [id] = sliceService(slice)
     const [namespace = '', name = ''] = id?.split('/') ?? []
-    queues.enqueueServices(registry.ofFallback(namespace, name))
+    queues.enqueueServices(registry.ofFallback(namespace, name).map(({ id: each }) => each))
     const base = companionBase(name)
     if (base !== undefined && registry.get(`${namespace}/${base}`)) queues.enqueueServices([`${namespace}/${base}`])
     this.#takeoverSlicesChanged(namespace, podsServiceBase(name) ?? name)

@@ -2,7 +2,6 @@ import { deployments, endpointSlices, replicaSets, services, statefulSets } from
 import type { Client } from '../../../client/client.ts'
 import type { DiscoveredType } from '../../../client/discovery.ts'
 import { kindKey } from '../../../kube/key.ts'
-import { removeOwn } from '../../../departures/subjects/own-machinery.ts'
 import {
   apiVersionOf,
   describeRef,
@@ -182,11 +181,6 @@ export async function restoreWorkload(
 }
 
 const attempts = 5
-
-/** Removes a Service or slice by which callers reached proxies that are gone. */
-export async function removeCompanion(client: Client, { type, object }: Companion): Promise<void> {
-  await removeOwn(client, type, object)
-}
 
 /** Removes the activator's conditions from a Service's status. */
 export async function clearConditions(client: Client, service: StoredObject): Promise<void> {

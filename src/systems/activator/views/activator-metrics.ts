@@ -30,51 +30,25 @@ export class ActivatorMetrics {
   constructor(metrics: Metrics, core: Core, countsRequests: boolean) {
     this.#core = core
     const labels = ['route'] as const
+    const counter = (name: string, help: string) => metrics.counter({ name: `sojourn_activator_${name}`, help, labels })
+    const gauge = (name: string, help: string) => metrics.gauge({ name: `sojourn_activator_${name}`, help, labels })
     this.#requests = metrics.counter({
       name: 'sojourn_activator_requests_total',
       help: 'Answers by class of status',
       labels: ['route', 'code'],
     })
-    this.#coldStarts = metrics.counter({
-      name: 'sojourn_activator_cold_starts_total',
-      help: 'Requests that waited for their workload',
-      labels,
-    })
-    this.#refused = metrics.counter({
-      name: 'sojourn_activator_refused_total',
-      help: 'Requests refused instead of held',
-      labels,
-    })
-    this.#clientLeft = metrics.counter({
-      name: 'sojourn_activator_client_left_total',
-      help: 'Requests whose client left before the answer',
-      labels,
-    })
+    this.#coldStarts = counter('cold_starts_total', 'Requests that waited for their workload')
+    this.#refused = counter('refused_total', 'Requests refused instead of held')
+    this.#clientLeft = counter('client_left_total', 'Requests whose client left before the answer')
+    this.#awake = counter('awake_seconds_total', 'Time with at least one replica')
+    this.#saved = counter('saved_replica_seconds_total', 'Replica seconds not spent while asleep')
+    this.#inFlight = gauge('in_flight', 'Requests under way, waiting ones included')
+    this.#waiting = gauge('waiting', 'Requests waiting for their workload')
     this.#waited = metrics.histogram({
       name: 'sojourn_activator_wait_seconds',
       help: 'Time requests waited for their workload',
       labels,
       buckets: waitBucketsMs.map((ms) => ms / 1000),
-    })
-    this.#inFlight = metrics.gauge({
-      name: 'sojourn_activator_in_flight',
-      help: 'Requests under way, waiting ones included',
-      labels,
-    })
-    this.#waiting = metrics.gauge({
-      name: 'sojourn_activator_waiting',
-      help: 'Requests waiting for their workload',
-      labels,
-    })
-    this.#awake = metrics.counter({
-      name: 'sojourn_activator_awake_seconds_total',
-      help: 'Time with at least one replica',
-      labels,
-    })
-    this.#saved = metrics.counter({
-      name: 'sojourn_activator_saved_replica_seconds_total',
-      help: 'Replica seconds not spent while asleep',
-      labels,
     })
     this.#decisions = metrics.counter({
       name: 'sojourn_activator_decisions_total',

@@ -1,3 +1,4 @@
+import { amountOf } from '../../../kube/basics/quantity.ts'
 import { createHash } from 'node:crypto'
 import type { EnvironmentClass } from '../../../apis/environment-class.ts'
 import type { Environment, EnvironmentStatus } from '../../../apis/environment.ts'
@@ -96,21 +97,4 @@ interface PodTemplate {
   readonly spec?: {
     readonly containers?: readonly { readonly resources?: { readonly requests?: Readonly<Record<string, string>> } }[]
   }
-}
-
-const suffixes: Readonly<Record<string, number>> = {
-  m: 1e-3,
-  k: 1e3,
-  M: 1e6,
-  G: 1e9,
-  T: 1e12,
-  Ki: 2 ** 10,
-  Mi: 2 ** 20,
-  Gi: 2 ** 30,
-  Ti: 2 ** 40,
-}
-
-function amountOf(quantity: string | number | undefined): number {
-  const [, digits = '0', suffix = ''] = /^([0-9.]+)([a-zA-Z]*)$/.exec(String(quantity ?? 0)) ?? []
-  return Number(digits) * (suffixes[suffix] ?? 1)
 }

@@ -1,5 +1,5 @@
 import { invalidValue, required, type FieldError } from '../../types/field-error.ts'
-import { parseQuantity } from '../../types/quantity.ts'
+import { parseQuantity } from '../../../../kube/basics/quantity.ts'
 import { checked, given, text, type Json } from './checks.ts'
 import { qualifiedNameFaults } from '../../../../kube/names.ts'
 

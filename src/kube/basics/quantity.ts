@@ -24,6 +24,11 @@ export function parseQuantity(text: string): Quantity | undefined {
   return { nanos: sign === '-' ? -nanos : nanos, family: unit.family }
 }
 
+/** A quantity as a number; 0 when it is none. */
+export function amountOf(quantity: string | number | undefined): number {
+  return Number(parseQuantity(String(quantity ?? 0))?.nanos ?? 0n) / 1e9
+}
+
 /** The canonical form: no fraction, the largest suffix that keeps the number whole. */
 export function formatQuantity({ nanos, family }: Quantity): string {
   if (nanos === 0n) return '0'
