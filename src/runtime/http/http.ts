@@ -63,7 +63,8 @@ export function networkHttp({ outgoing }: { readonly outgoing: Outgoing }): Netw
 const defaultTimeoutMs = 10_000
 const defaultMaxBytes = 1024 * 1024
 
-function send(
+/** Carries one request out by an agent, whole answer or none: `networkHttp` for what users name, by itself inside the cluster. */
+export function send(
   { method, url, headers, body, signal, maxBytes = defaultMaxBytes, timeoutMs = defaultTimeoutMs }: HttpRequest,
   agent: Agent | PlainAgent,
 ): Promise<HttpResponse> {

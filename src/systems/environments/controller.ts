@@ -141,16 +141,8 @@ export class EnvironmentsController {
   }
 
   get #isSynced(): boolean {
-    const sources = [
-      this.#environments,
-      this.#classes,
-      this.#namespaces,
-      this.#services,
-      this.#schedules,
-      this.#channels,
-      ...this.#workloads,
-    ] as readonly Informer[]
-    return sources.every(({ synced }) => synced)
+    const named = [this.#environments, this.#classes, this.#namespaces, this.#services, this.#schedules, this.#channels]
+    return [...named, ...this.#workloads].every(({ synced }) => synced)
   }
 
   async #reconcile(name: string): Promise<Outcome> {
@@ -183,13 +175,9 @@ export class EnvironmentsController {
     const wanted = this.#classFor(namespace)
     if (!self) {
       if (!wanted) return undefined
+      const { apiVersion, kind } = environmentKind
       const metadata = { name, namespace: name, labels: ownLabel }
-      const made = {
-        apiVersion: environmentKind.apiVersion,
-        kind: environmentKind.kind,
-        metadata,
-        spec: { className: wanted.metadata.name },
-      }
+      const made = { apiVersion, kind, metadata, spec: { className: wanted.metadata.name } }
       const created = await client.create<Environment>(environmentKind.type, made).catch(ignoring('AlreadyExists'))
       if (created) this.#expect(created)
       return undefined
@@ -211,11 +199,7 @@ export class EnvironmentsController {
   }
 
   #self(namespace: string): Environment | undefined {
-    const found = this.#environments.byIndex('namespace', namespace)
-    if (found.length < 2) return found[0]
-    return found.toSorted(({ metadata: left }, { metadata: right }) =>
-      `${left.creationTimestamp} ${left.name}` < `${right.creationTimestamp} ${right.name}` ? -1 : 1,
-    )[0]
+    return oldestOf(this.#environments.byIndex('namespace', namespace))
   }
 
   /** The oldest class that selects a Namespace. */
@@ -225,9 +209,7 @@ export class EnvironmentsController {
       const { selector } = this.#read(each).rules
       return !each.metadata.deletionTimestamp && selector.length > 0 && matches(selector, metadata.labels)
     })
-    return found.toSorted(({ metadata: left }, { metadata: right }) =>
-      `${left.creationTimestamp} ${left.name}` < `${right.creationTimestamp} ${right.name}` ? -1 : 1,
-    )[0]
+    return oldestOf(found)
   }
 
   #read({ metadata, spec }: EnvironmentClass) {
@@ -459,14 +441,10 @@ export class EnvironmentsController {
       )
       if (telling.isTold && owner !== undefined) this.#toldAt.set(owner, now)
       for (const { self } of announced) {
-        this.#note(
-          self,
-          telling.isTold ? 'Normal' : 'Warning',
-          telling.isTold ? 'OwnerTold' : 'OwnerNotTold',
-          telling.isTold
-            ? `${owner ?? 'its owner'} was told that it is deleted on ${self.status?.announcement?.date}`
-            : (telling.error ?? 'no channel accepted the notice'),
-        )
+        const date = self.status?.announcement?.date
+        if (telling.isTold)
+          this.#note(self, 'Normal', 'OwnerTold', `${owner ?? 'its owner'} was told that it is deleted on ${date}`)
+        else this.#note(self, 'Warning', 'OwnerNotTold', telling.error ?? 'no channel accepted the notice')
         await this.#write(self, statusAfterTelling(self.status ?? {}, telling, now)).catch(
           ignoring('Conflict', 'NotFound'),
         )
@@ -571,6 +549,12 @@ export class EnvironmentsController {
       this.#environments as unknown as Informer,
     )
   }
+}
+
+function oldestOf<T extends StoredObject>(all: readonly T[]): T | undefined {
+  if (all.length < 2) return all[0]
+  const age = ({ metadata: { creationTimestamp, name } }: T) => `${creationTimestamp} ${name}`
+  return all.toSorted((left, right) => (age(left) < age(right) ? -1 : 1))[0]
 }
 
 /** The pull request as the status has it, for a forecast. */

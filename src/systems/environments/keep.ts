@@ -1,5 +1,4 @@
-import type { EnvironmentClass } from '../../apis/environment-class.ts'
-import { environmentClass } from '../../apis/environment-class.ts'
+import { environmentClass, type EnvironmentClass } from '../../apis/environment-class.ts'
 import { environment, type Environment } from '../../apis/environment.ts'
 import { sojournNamespace } from '../../apis/group.ts'
 import type { Client } from '../../client/client.ts'
@@ -61,27 +60,33 @@ export function keepPage(ports: KeepPorts): readonly Route[] {
   ]
 }
 
+const refusals = {
+  gone: [
+    410,
+    'This environment no longer exists',
+    '<p>It was deleted. Your platform team can bring it back: <code>sojourn departures</code>, then <code>sojourn restore NAME</code>.</p>',
+  ],
+  forged: [
+    403,
+    'This link is not valid',
+    '<p>The link was changed, or another installation made it. Use the link exactly as it is in the notice.</p>',
+  ],
+  deleting: [
+    409,
+    'Its deletion has already started',
+    '<p>Your platform team can bring it back with <code>sojourn restore</code>.</p>',
+  ],
+} as const
+
 async function answer(ports: KeepPorts, request: RouteRequest, isPost: boolean): Promise<RouteResponse> {
   const { client, clock } = ports
   const { namespace = '', name = '' } = request.params
   const self = await client.get<Environment>(environment.type, { namespace, name }).catch(ignoring('NotFound'))
   const home = self && (await client.get(namespaces, { name: namespace }).catch(ignoring('NotFound')))
-  if (!self || !home)
-    return page(
-      410,
-      'This environment no longer exists',
-      '<p>It was deleted. Your platform team can bring it back: <code>sojourn departures</code>, then <code>sojourn restore NAME</code>.</p>',
-    )
-  const verdict = checkLink(await ports.linkKey(), subjectOf(self, home.metadata.uid), {
-    query: request.query,
-    now: clock.now(),
-  })
-  if (verdict === 'forged')
-    return page(
-      403,
-      'This link is not valid',
-      '<p>The link was changed, or another installation made it. Use the link exactly as it is in the notice.</p>',
-    )
+  if (!self || !home) return page(...refusals.gone)
+  const asked = { query: request.query, now: clock.now() }
+  const verdict = checkLink(await ports.linkKey(), subjectOf(self, home.metadata.uid), asked)
+  if (verdict === 'forged') return page(...refusals.forged)
   if (verdict === 'expired')
     return page(
       403,
@@ -89,12 +94,7 @@ async function answer(ports: KeepPorts, request: RouteRequest, isPost: boolean):
       `<p>Use a newer notice, or run <code>sojourn keep ${escapeHtml(namespace)}</code>.</p>`,
     )
   const { announcement, deletion } = self.status ?? {}
-  if (deletion)
-    return page(
-      409,
-      'Its deletion has already started',
-      '<p>Your platform team can bring it back with <code>sojourn restore</code>.</p>',
-    )
+  if (deletion) return page(...refusals.deleting)
   if (!announcement || announcement.generation !== Number(request.query['generation']))
     return page(
       200,
@@ -104,14 +104,14 @@ async function answer(ports: KeepPorts, request: RouteRequest, isPost: boolean):
   const found = await client
     .get<EnvironmentClass>(environmentClass.type, { name: self.spec.className })
     .catch(ignoring('NotFound'))
-  const kept = keptUntil(self, { createdAt: parseTime(home.metadata.creationTimestamp) ?? 0, environmentClass: found })
-  if (kept.until <= (parseTime(announcement.date) ?? 0))
+  const until = keptUntil(self, parseTime(home.metadata.creationTimestamp) ?? 0, found)
+  if (until <= (parseTime(announcement.date) ?? 0))
     return page(
       200,
       `${namespace} cannot be kept longer`,
       '<p>It has reached the maximum age that its class allows.</p>',
     )
-  return isPost ? keep(ports, self, kept.until) : ask(self, kept.until, request)
+  return isPost ? keep(ports, self, until) : ask(self, until, request)
 }
 
 function ask({ metadata, status }: Environment, until: number, { query }: RouteRequest): RouteResponse {
@@ -145,14 +145,8 @@ async function keep({ client, clock, dryRun }: KeepPorts, self: Environment, unt
 }
 
 /** Until when one keep keeps an environment: by `extendBy` from the announced date, at most to `maxAge`. */
-function keptUntil(
-  { status }: Environment,
-  {
-    createdAt,
-    environmentClass: found,
-  }: { readonly createdAt: number; readonly environmentClass: EnvironmentClass | undefined },
-): { readonly until: number } {
+function keptUntil({ status }: Environment, createdAt: number, found: EnvironmentClass | undefined): number {
   const rules = found && readClass(found.spec).rules
   const wanted = (parseTime(status?.announcement?.date) ?? 0) + (rules?.extendMs ?? 259_200_000)
-  return { until: rules?.maxAgeMs === undefined ? wanted : Math.min(wanted, createdAt + rules.maxAgeMs) }
+  return rules?.maxAgeMs === undefined ? wanted : Math.min(wanted, createdAt + rules.maxAgeMs)
 }

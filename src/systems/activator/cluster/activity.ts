@@ -1,4 +1,5 @@
-import http from 'node:http'
+import { Agent } from 'node:http'
+import { send } from '../../../runtime/http/http.ts'
 import { backendsOf, portOf } from '../model/endpoints.ts'
 import { backendId, type OnDemandService } from '../model/service-registry.ts'
 import type { Address } from '../proxy/routing/route.ts'
@@ -12,6 +13,8 @@ export type Activity =
 
 const probeTimeoutMs = 2000
 const maxBytes = 1024
+/** No connection stays open: a pod would count it. */
+const agent = new Agent({ keepAlive: false })
 
 /** Asks each pod of a Service how many connections it has open. Pods that are not ready may have some, too. */
 export async function probeActivity(
@@ -35,31 +38,17 @@ export async function probePods(pods: readonly Address[], path: string): Promise
 }
 
 /** The number, or why there is none. */
-function probe({ host, port }: Address, path: string): Promise<number | string> {
+async function probe({ host, port }: Address, path: string): Promise<number | string> {
   const who = `${host}:${port}${path}`
-  return new Promise((resolve) => {
-    const request = http.get({ host, port, path, agent: false, headers: { 'user-agent': 'sojourn-activity/1' } })
-    const timer = AbortSignal.timeout(probeTimeoutMs)
-    const giveUp = () => request.destroy(new Error('no answer in time'))
-    timer.addEventListener('abort', giveUp)
-    const done = (answer: number | string) => {
-      timer.removeEventListener('abort', giveUp)
-      request.destroy()
-      resolve(answer)
-    }
-    request.on('error', (error) => done(`${who}: ${error.message}`))
-    request.on('response', (response) => {
-      if (response.statusCode !== 200) return done(`${who} answered ${response.statusCode}`)
-      let text = ''
-      response.setEncoding('utf8')
-      response.on('error', (error) => done(`${who}: ${error.message}`))
-      response.on('data', (chunk: string) => {
-        text += chunk
-        if (text.length > maxBytes) done(`${who} answered with more than a number`)
-      })
-      response.on('end', () => done(numberIn(text) ?? `${who} answered with no number`))
-    })
-  })
+  const url = `http://${host.includes(':') ? `[${host}]` : host}:${port}${path}`
+  const headers = { 'user-agent': 'sojourn-activity/1' }
+  try {
+    const answer = await send({ method: 'GET', url, headers, maxBytes, timeoutMs: probeTimeoutMs }, agent)
+    if (answer.status !== 200) return `${who} answered ${answer.status}`
+    return numberIn(answer.body.toString('utf8')) ?? `${who} answered with no number`
+  } catch (error) {
+    return `${who}: ${(error as Error).message}`
+  }
 }
 
 function numberIn(text: string): number | undefined {

@@ -37,7 +37,7 @@ export class TakeoverActions {
       case 'delete-slices':
         return this.#removeSlices(step.slices)
       case 'delete-pods-service':
-        return pods && void (await removeOwn(this.#client, services, pods))
+        return pods && removeOwn(this.#client, services, pods)
       case 'wait':
       case 'rest':
         return

@@ -1,4 +1,5 @@
-import http from 'node:http'
+import { globalAgent } from 'node:http'
+import { send } from '../../../runtime/http/http.ts'
 import type { Clock } from '../../../runtime/time/clock.ts'
 import type { DrainReport, Part, Peers } from './peers.ts'
 import type { UseReport } from './reported-use.ts'
@@ -250,30 +251,18 @@ export class HttpPeers implements Peers {
     }
   }
 
-  #ask(
+  async #ask(
     peer: string,
     what: 'drain' | 'use' | 'release' | 'listens' | 'join' | 'retire' | 'leave',
     body: string,
   ): Promise<string> {
     const { host, port } = addressOf(peer)
+    const url = `http://${host.includes(':') ? `[${host}]` : host}:${port}/${what}`
     const headers = { authorization: `Bearer ${this.#options.token}` }
-    return new Promise((resolve, reject) => {
-      const request = http.request(
-        { host, port, path: `/${what}`, method: 'POST', headers, timeout: askMs },
-        (response) => {
-          let text = ''
-          response.setEncoding('utf8')
-          response.on('data', (chunk: string) => (text += chunk))
-          response.on('end', () =>
-            response.statusCode === 200 ? resolve(text) : reject(new Error(`${peer} answered ${response.statusCode}`)),
-          )
-          response.on('error', reject)
-        },
-      )
-      request.on('timeout', () => request.destroy(new Error(`${peer} did not answer in time`)))
-      request.on('error', reject)
-      request.end(body)
-    })
+    const request = { method: 'POST', url, headers, body: Buffer.from(body), timeoutMs: askMs } as const
+    const { status, body: answer } = await send(request, globalAgent)
+    if (status !== 200) throw new Error(`${peer} answered ${status}`)
+    return answer.toString('utf8')
   }
 }
 

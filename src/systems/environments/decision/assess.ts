@@ -270,6 +270,28 @@ function savedOf(
   }
 }
 
+/** Why the rules of its class cannot be followed; undefined when they can. */
+function troubleOf(
+  { environment, environmentClass, rules }: Pick<Observed, 'environment' | 'environmentClass' | 'rules'>,
+  { window, isBeyondLimit }: Pick<Surroundings, 'window' | 'isBeyondLimit'>,
+): Problem | undefined {
+  const { className } = environment.spec
+  const problem = (reason: string, message: string): Problem => ({ reason, message })
+  if (!environmentClass)
+    return problem(
+      'ClassNotFound',
+      `spec.className: there is no EnvironmentClass ${className}; nothing sleeps or is deleted`,
+    )
+  if (!rules) return problem('ClassInvalid', `EnvironmentClass ${className} has invalid fields; nothing is deleted`)
+  const { awake } = environmentClass.spec.sleep ?? {}
+  if (window === 'missing')
+    return problem(
+      'ScheduleNotFound',
+      `spec.sleep.awake of the class: there is no WorkSchedule ${awake}; it stays awake`,
+    )
+  return isBeyondLimit ? problem('LimitExceeded', 'its class allows no more environments: delete one') : undefined
+}
+
 interface Facts extends Surroundings {
   readonly stay: StayDecision
   readonly message: string
@@ -281,29 +303,7 @@ function conditionsOf(
   { environment, environmentClass, rules }: Observed,
   { pull, stay, refusal, isBeyondLimit, hasUse, message, window, now }: Facts,
 ): { conditions: Condition[]; observedGeneration?: number } {
-  const trouble: Problem | undefined =
-    refusal ??
-    (environmentClass
-      ? undefined
-      : {
-          reason: 'ClassNotFound',
-          message: `spec.className: there is no EnvironmentClass ${environment.spec.className}; nothing sleeps or is deleted`,
-        }) ??
-    (rules
-      ? undefined
-      : {
-          reason: 'ClassInvalid',
-          message: `EnvironmentClass ${environment.spec.className} has invalid fields; nothing is deleted`,
-        }) ??
-    (window === 'missing'
-      ? {
-          reason: 'ScheduleNotFound',
-          message: `spec.sleep.awake of the class: there is no WorkSchedule ${environmentClass?.spec.sleep?.awake}; it stays awake`,
-        }
-      : undefined) ??
-    (isBeyondLimit
-      ? { reason: 'LimitExceeded', message: 'its class allows no more environments: delete one' }
-      : undefined)
+  const trouble = refusal ?? troubleOf({ environment, environmentClass, rules }, { window, isBeyondLimit })
   const ready = trouble
     ? healthStatus(environment, { health: 'not-ready', ...trouble }, now)
     : healthStatus(environment, { health: 'ready', reason: stay.do === 'hold' ? 'Held' : 'Waiting', message }, now)
