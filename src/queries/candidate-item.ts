@@ -15,6 +15,7 @@ export function candidateItem(candidate: CleanupCandidate): ManagedItem {
     object: { apiVersion, kind, ...placeOf({ name, namespace }) },
     uid,
     system: 'janitor',
+    by: spec.policy,
     state: status?.phase ?? 'Marked',
     ...(next ? { next } : {}),
     why: whyOf(candidate),

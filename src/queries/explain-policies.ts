@@ -11,7 +11,13 @@ import { matches, requirementsOf } from '../kube/selector.ts'
 import { formatTime } from '../kube/time.ts'
 import { findCondition } from '../kube/conditions.ts'
 import { sentenceFor } from '../systems/janitor/model/because.ts'
-import { describe, judge, noHistory, type Verdict } from '../systems/janitor/verdict/judge.ts'
+import { describe, judge, noHistory, type UseHistory, type Verdict } from '../systems/janitor/verdict/judge.ts'
+import { detectionFor } from '../systems/janitor/kubernetes/detection.ts'
+import { unknownUse } from '../systems/janitor/kubernetes/references/detector.ts'
+import { historyOf } from '../systems/janitor/ledger/ledger.ts'
+import { readLedger } from '../systems/janitor/ledger/ledger-store.ts'
+import { UseLists } from './use/use-lists.ts'
+import { ignoring } from '../kube/status-error.ts'
 import { KubeResource } from '../systems/janitor/kubernetes/kube-resource.ts'
 import { compilePolicy, type CompiledPolicy } from '../systems/janitor/policy/policy.ts'
 import { optOutFinder, protectionCheck } from '../systems/janitor/verdict/protection.ts'
@@ -26,16 +32,20 @@ interface Known {
   readonly now: number
 }
 
-/** Why each policy that covers an object has not marked it. */
+/** The verdict of each policy that covers an object, unless it has marked it: then its mark says why. */
 export async function explainPolicies(reader: Reader, explained: Explained, known: Known): Promise<readonly string[]> {
   const policies = await reader.list<CleanupPolicy>(cleanupPolicy.type)
-  // The item of a mark says why.
-  if (known.items.some(({ system, next }) => system === 'janitor' && next)) return []
-  return policies.flatMap((policy) => {
+  const lists = new UseLists(reader.client)
+  const sentences: string[] = []
+  for (const policy of policies) {
+    const { name } = policy.metadata
+    if (known.items.some(({ system, next, by }) => system === 'janitor' && next && by === name)) continue
     const target = policy.spec.targets.find(({ kubernetes }) => kubernetes && isCovered(kubernetes, explained))
-    const said = target?.kubernetes && whyNotMarked(policy, target.kubernetes, explained, known)
-    return said ? [`CleanupPolicy ${policy.metadata.name} ${said}`] : []
-  })
+    const said =
+      target?.kubernetes && (await whyNotMarked({ policy, target: target.kubernetes, lists }, explained, known))
+    if (said) sentences.push(`CleanupPolicy ${name} ${said}`)
+  }
+  return sentences
 }
 
 /** The state of a policy, and what it found in its last cycle. */
@@ -80,16 +90,21 @@ function isCovered({ clusters = [], resources, namespaces, labelSelector }: Kube
   return isHere && isKind && isPlace && matches(requirementsOf(labelSelector ?? {}), labels)
 }
 
-function whyNotMarked(
-  policy: CleanupPolicy,
-  { includeOwned = false }: KubernetesTarget,
+interface Covering {
+  readonly policy: CleanupPolicy
+  readonly target: KubernetesTarget
+  readonly lists: UseLists
+}
+
+async function whyNotMarked(
+  { policy, target, lists }: Covering,
   { type, object }: Explained,
   { optOuts, now }: Known,
-): string | undefined {
+): Promise<string | undefined> {
   const { spec, status } = policy
   const compiled = compilePolicy(policy)
   const ready = findCondition(status?.conditions, 'Ready')
-  if ('problems' in compiled || ready?.status === 'False')
+  if ('problems' in compiled || (ready?.status === 'False' && ready.reason !== 'RuleFails'))
     return `covers it, but is not ready: ${ready?.message ?? 'its spec is invalid'}`
   if (spec.suspend) return 'covers it, but is suspended'
   const { namespace, name } = object.metadata
@@ -97,14 +112,34 @@ function whyNotMarked(
   if (last.wouldMark?.includes(describeResource({ kind: type.kind, namespace, name })))
     return 'would mark it now, but only dry-runs'
   const named = { ...object, apiVersion: apiVersionOf(type), kind: type.kind }
-  // Whether it is in use is known to the janitor alone, which caches everything that may refer to it.
-  const detect = () => ({ state: 'unknown', because: '' }) as const
-  const resource = new KubeResource(named, { cluster: '', includeOwned, detect })
+  const detect = readsUse(spec)
+    ? await detectionFor(type, lists.withMode(target.customReferences))
+    : () => unknownUse('the policy does not ask')
+  const resource = new KubeResource(named, { cluster: '', includeOwned: target.includeOwned ?? false, detect })
   const protection = protectionCheck(optOutFinder(optOuts), now)
-  const verdict = judge(describe(resource, compiled, {}), compiled, { protection, owners: {}, ledger: noHistory, now })
-  if (verdict.is === 'violating' || verdict.is === 'unknown') return lastCycleSentence(policy, last)
+  const ledger = spec.unusedFor === undefined ? noHistory : await historyOfPolicy(lists, policy.metadata.name)
+  const verdict = judge(describe(resource, compiled, {}), compiled, { protection, owners: {}, ledger, now })
+  if (verdict.is === 'violating' || isUnreadable(verdict)) return lastCycleSentence(policy, last, verdict)
+  if (verdict.is === 'unknown')
+    return `neither marks nor unmarks it: ${sentenceFor(verdict.because)}${detailOf(verdict)}`
   // Protections from every system are explained once, elsewhere.
   return verdict.because in refusals ? undefined : `does not mark it: ${exclusionSentence(verdict, compiled, resource)}`
+}
+
+function readsUse({ unusedFor, rules }: CleanupPolicy['spec']): boolean {
+  const names = rules.flatMap((branch) => branch.rules.map(({ name }) => name))
+  return unusedFor !== undefined || names.some((name) => name === 'Unused' || name === 'Expression')
+}
+
+/** The recorded use of the policy's resources, as far as the caller may read it. */
+async function historyOfPolicy({ client }: UseLists, policy: string): Promise<UseHistory> {
+  const stored = await readLedger(client, policy, 'kubernetes').catch(ignoring('Forbidden', 'NotFound'))
+  return stored?.state ? historyOf(stored.state) : noHistory
+}
+
+/** The caller may read less than the janitor: then only its last cycle tells. */
+function isUnreadable({ is, detail = '' }: Verdict & Detailed): boolean {
+  return is === 'unknown' && detail.startsWith('you may not list')
 }
 
 function exclusionSentence(
@@ -112,18 +147,33 @@ function exclusionSentence(
   { minAgeMs }: CompiledPolicy,
   { createdAt = 0 }: KubeResource,
 ): string {
+  if (verdict.is === 'compliant' && verdict.detail) return verdict.detail
   const until = verdict.because === 'too-young' ? `, until ${formatTime(createdAt + minAgeMs)}` : ''
-  const detail = 'detail' in verdict && verdict.detail ? ` (${verdict.detail})` : ''
-  return `${sentenceFor(verdict.because)}${until}${detail}`
+  return `${sentenceFor(verdict.because)}${until}${detailOf(verdict)}`
 }
 
-function lastCycleSentence({ spec, status }: CleanupPolicy, { markedAt, trouble, circuit }: LocationStatus): string {
+function detailOf({ detail }: Detailed): string {
+  return detail ? `: ${detail}` : ''
+}
+
+function lastCycleSentence(
+  { spec, status }: CleanupPolicy,
+  { markedAt, trouble, circuit }: LocationStatus,
+  verdict: Verdict,
+): string {
   if (trouble !== undefined) return `could not check it: ${trouble}`
   if (circuit !== undefined) return `marks nothing until an administrator closes its circuit: ${circuit}`
   if (markedAt === undefined) return 'has not checked it yet'
   if (findCondition(status?.conditions, 'InWindow')?.status === 'False')
     return `marks nothing now: ${scheduleOf(spec)} is closed`
-  return `did not mark it in its last cycle, at ${markedAt}: it was in use, or its use was unknown`
+  if (verdict.is !== 'violating')
+    return `did not mark it in its last cycle, at ${markedAt}; you cannot see why${detailOf(verdict as Detailed)}`
+  const rules = verdict.summaries.map(({ rule, description }) => `rule ${rule}: ${description}`).join('; ')
+  return `will mark it in its next cycle (the last was at ${markedAt}): ${rules}`
+}
+
+interface Detailed {
+  readonly detail?: string
 }
 
 function listed(names: readonly string[]): string {

@@ -200,13 +200,33 @@ describe('explain, of policies', () => {
       /marks nothing now: its WorkSchedule office is closed\./,
     ],
     ['blind', { minAge: '0s' }, { locations: { kubernetes: { trouble: 'pods are forbidden' } } }, /could not check it/],
-    ['used', { minAge: '0s' }, looked, /did not mark it in its last cycle, at 2026-11-17T12:00:00Z: it was in use/],
+    [
+      'unused',
+      { minAge: '0s' },
+      looked,
+      /will mark it in its next cycle \(the last was at .*\): rule Unused: nothing refers to it\./,
+    ],
+    [
+      'unfollowed',
+      { minAge: '0s', unusedFor: '30d' },
+      looked,
+      /neither marks nor unmarks it: its use has not been recorded for long enough: 0 of 30 days\./,
+    ],
+    [
+      'failing',
+      {
+        minAge: '0s',
+        rules: [{ rules: [{ name: 'Expression', parameters: { expression: 'object.spec.size == 1' } }] }],
+      },
+      looked,
+      /neither marks nor unmarks it: a rule could not be evaluated: no such key: spec/,
+    ],
     ['new', { minAge: '0s' }, undefined, /has not checked it yet\./],
     [
       'ruled',
       { minAge: '0s', rules: [{ rules: [{ name: 'AgeRule', parameters: { moreThanDays: 3 } }] }] },
       looked,
-      /does not mark it: no rule of the policy matches it\./,
+      /does not mark it: rule AgeRule: 0 of 3 days\./,
     ],
   ])('that have not marked it says why: %s', async (name, spec, status, expected) => {
     await policy(name, spec, status)
@@ -251,7 +271,7 @@ describe('explain, of marks', () => {
   it('says why an ended one ended', async () =>
     expect(
       await marked('spared', { phase: 'OptedOut', because: 'opted-out', owner, message: 'CleanupOptOut x' }),
-    ).toContain('The janitor says OptedOut: CleanupOptOut x.'))
+    ).toContain('The janitor says OptedOut (CleanupPolicy p): CleanupOptOut x.'))
 
   it('ignores the mark of another object of the same name', async () =>
     expect(await marked('again', { phase: 'Deleted', because: 'deleted' }, 'another')).not.toContain('janitor'))

@@ -96,14 +96,15 @@ function kindSentences({ type, object }: Explained): readonly string[] {
 }
 
 function itemSentences(
-  { system, object, state, next, why }: ManagedItem,
+  { system, object, state, next, why, by }: ManagedItem,
   asked: string,
   now: number,
 ): readonly string[] {
   // explainEnvironment tells more.
   if (system === 'environments') return []
   const whose = system === 'activator' && asked !== object.kind ? ` of service/${object.name}` : ''
-  const said = `The ${system} says${whose} ${state}: ${why}`
+  const policy = by === undefined ? '' : ` (CleanupPolicy ${by})`
+  const said = `The ${system} says${whose} ${state}${policy}: ${why}`
   const after = next?.at === undefined ? [] : [`Next, ${next.what} ${when(next.at, now)}`]
   const kept =
     system === 'janitor' && next

@@ -25,6 +25,8 @@ export interface ManagedItem {
   readonly why: string
   /** The workloads behind a Service. */
   readonly behind?: readonly ObjectRef[]
+  /** The CleanupPolicy of a mark. */
+  readonly by?: string
   /** The object's uid, where another object may have the same name. */
   readonly uid?: string
 }

@@ -19,6 +19,11 @@ export class UseLists implements UseSource {
     this.#signal = signal
   }
 
+  /** The same lists, where custom resources count differently. */
+  withMode(mode: UseSource['mode']): UseSource {
+    return { client: this.client, mode, list: this.list, mentions: this.mentions }
+  }
+
   readonly list = (type: ResourceType): Promise<readonly StoredObject[]> => {
     const key = groupResource(type)
     const known = this.#lists.get(key)

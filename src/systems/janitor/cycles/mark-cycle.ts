@@ -72,9 +72,12 @@ function* judgedOf(work: Work, snapshot: Snapshot): Generator<Judged<CleanupCand
     const key = marked.has(resource.uid) ? resourceKey(resource) : undefined
     const candidate = key === undefined ? undefined : unlisted.get(key)
     if (key !== undefined) unlisted.delete(key)
+    const verdict = snapshot.judge(resource)
+    if (verdict.is === 'excluded' && verdict.because === 'ttl-malformed')
+      reportMalformed(work, resource, verdict.detail)
     yield {
       resource,
-      verdict: snapshot.judge(resource),
+      verdict,
       mark: candidate && { mark: markUnder(candidate, work), candidate },
     }
   }
@@ -248,6 +251,20 @@ function announcePhase(
       reason: `Cleanup${change.phase}`,
       message: `CleanupPolicy ${work.policy.name}: ${sentenceFor(change.because)}`,
     })
+}
+
+/** Objects whose malformed ttl was reported: caches return the same object until it changes. */
+const reportedTtls = new WeakSet<object>()
+
+/** Tells the owner of a resource that its ttl cannot be read. */
+function reportMalformed({ dryRun, ports }: Work, { provider, cluster, object }: Resource, ttl = ''): void {
+  if (dryRun || provider !== 'kubernetes' || cluster || reportedTtls.has(object)) return
+  reportedTtls.add(object)
+  ports.events.record(object, {
+    type: 'Warning',
+    reason: 'MalformedTtl',
+    message: `its ttl "${ttl}" is neither a duration such as 4h, 30m, 7d or 2w, nor a time, nor never: it never expires`,
+  })
 }
 
 /** Deletes marks that ended long ago. */

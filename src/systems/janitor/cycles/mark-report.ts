@@ -1,7 +1,7 @@
 import type { CleanupCandidate } from '../../../apis/cleanup-candidate.ts'
 import { formatDuration, formatTime } from '../../../kube/time.ts'
 import type { Snapshot } from './snapshot.ts'
-import type { CyclePlan } from '../decision/plan.ts'
+import type { CyclePlan, RuleFault } from '../decision/plan.ts'
 import { writePolicyStatus, type LocationChange, type StatusClaim } from '../work/policy-status.ts'
 import { describeResource, type InventoryError } from '../model/resource.ts'
 import { locationStatus, type Work } from '../work/work.ts'
@@ -32,7 +32,7 @@ export async function reportCycle(work: Work, cycle: Cycle, applied: Applied): P
     ports.events.record(work.object, { type: 'Warning', reason: 'CircuitOpened', message: `${location}: ${circuit}` })
   await writePolicyStatus(ports, policy.name, {
     location: { name: location, change: locationChange(work, cycle, applied) },
-    claims: claimsOf(work),
+    claims: claimsOf(work, cycle.plan.fault),
     nextAt: cycle.snapshot.now + policy.intervalMs,
   })
 }
@@ -63,14 +63,23 @@ function wouldMark({ steps }: Cycle['plan']): string[] {
     .map(({ judged }) => (judged.resource ? describeResource(judged.resource) : ''))
 }
 
-function claimsOf({ dryRun, inWindow, policy, ports }: Work): readonly StatusClaim[] {
+/** The condition of a policy whose rule fails: what it fails for is neither marked nor deleted. */
+function faultClaim({ field, because, resource, count }: RuleFault): StatusClaim {
+  const first = resource ? describeResource(resource) : ''
+  const message = `${field}: ${because} (${first}${count > 1 ? ` and ${count - 1} more` : ''})`
+  return { type: 'Ready', status: 'False', reason: 'RuleFails', message: message.slice(0, 30_000) }
+}
+
+function claimsOf({ dryRun, inWindow, policy, ports }: Work, fault: RuleFault | undefined): readonly StatusClaim[] {
   return [
-    {
-      type: 'Ready',
-      status: 'True',
-      reason: 'Working',
-      message: dryRun ? 'this is a dry run' : `judges its targets every ${formatDuration(policy.intervalMs)}`,
-    },
+    fault
+      ? faultClaim(fault)
+      : {
+          type: 'Ready',
+          status: 'True',
+          reason: 'Working',
+          message: dryRun ? 'this is a dry run' : `judges its targets every ${formatDuration(policy.intervalMs)}`,
+        },
     {
       type: 'InWindow',
       status: inWindow ? 'True' : 'False',

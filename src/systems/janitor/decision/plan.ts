@@ -21,6 +21,16 @@ export interface CyclePlan<M> {
   readonly circuit: string | undefined
   readonly steps: readonly Planned<M>[]
   readonly counts: CycleCounts
+  /** A rule that could not be evaluated, and for how many resources. */
+  readonly fault: RuleFault | undefined
+}
+
+export interface RuleFault {
+  readonly field: string
+  readonly because: string
+  /** The first of the resources. */
+  readonly resource: Resource | undefined
+  count: number
 }
 
 export interface CycleCounts {
@@ -56,11 +66,16 @@ export function planCycle<M>({
   const counts = { visited: skipped, excluded: skipped, unknown: 0, violating: 0, deferred: 0 }
   const steps: Planned<M>[] = []
   let deletedByUs = 0
+  let fault: RuleFault | undefined
   for (const item of judged) {
     if (!item.verdict && item.mark && wasDeletedByUs(item.mark.mark, previous?.at ?? 0)) deletedByUs++
     if (item.verdict) counts.visited++
     if (item.verdict?.is === 'excluded') counts.excluded++
-    if (item.verdict?.is === 'unknown') counts.unknown++
+    if (item.verdict?.is === 'unknown') {
+      counts.unknown++
+      const { fault: field, detail = '' } = item.verdict
+      if (field !== undefined) (fault ??= { field, because: detail, resource: item.resource, count: 0 }).count++
+    }
     if (item.verdict?.is === 'violating') counts.violating++
     const decision = decideMark(item.verdict, item.mark?.mark, now)
     if (decision.do !== 'nothing') steps.push({ judged: item, decision })
@@ -68,11 +83,11 @@ export function planCycle<M>({
   const expected = previous && previous.visited - deletedByUs
   const circuit = circuitAcknowledged ? undefined : circuitOf({ steps, visited: counts.visited, expected, policy })
   if (circuit !== undefined)
-    return { circuit, steps: steps.filter(({ decision }) => decision.do === 'opt-out'), counts }
+    return { circuit, steps: steps.filter(({ decision }) => decision.do === 'opt-out'), counts, fault }
   const fresh = steps.filter(({ decision }) => decision.do === 'mark').toSorted(byAge)
   counts.deferred = Math.max(0, fresh.length - policy.limits.maxMarks)
   const others = steps.filter(({ decision }) => decision.do !== 'mark')
-  return { circuit, steps: [...others, ...fresh.slice(0, policy.limits.maxMarks)], counts }
+  return { circuit, steps: [...others, ...fresh.slice(0, policy.limits.maxMarks)], counts, fault }
 }
 
 /** How many resources one cycle may delete: at most the cap and the percentage of all listed, but at least one. */

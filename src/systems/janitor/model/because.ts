@@ -12,6 +12,7 @@ export const exclusions = {
   tag: 'a tag excludes it',
   label: 'its labels exclude it',
   'ttl-not-over': 'its own ttl has not expired yet',
+  'ttl-malformed': 'its own ttl cannot be read, so it never expires',
   'too-young': 'it is younger than the policy’s minimum age',
   'being-deleted': 'it is already being deleted',
   owned: 'it is owned by another object, which still exists',
@@ -27,7 +28,7 @@ export const compliances = {
 /** What could not be determined: such a resource is neither marked nor unmarked nor deleted. */
 export const doubts = {
   'age-unknown': 'its age is not known yet',
-  'use-unknown': 'whether it is in use cannot be determined',
+  'use-unknown': 'its use is unknown',
   'use-not-followed-long-enough': 'its use has not been recorded for long enough',
   'rule-undecided': 'a rule could not be evaluated',
 } as const

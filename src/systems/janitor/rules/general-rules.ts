@@ -1,6 +1,6 @@
 import { attributeOf, valueMatcher } from '../model/attribute.ts'
 import { isExpired, timeToLiveOf, wholeDays } from '../model/time-to-live.ts'
-import { daysParameter, hit, miss, onlyParameters, undecided, type Rule } from './rule.ts'
+import { daysParameter, hit, miss, missBecause, onlyParameters, undecided, type Rule } from './rule.ts'
 
 /** Rules for resources of every kind. */
 export const generalRules = {
@@ -12,7 +12,8 @@ export const generalRules = {
       return ({ resource }, now) => {
         if (days === undefined) return miss
         if (resource.createdAt === undefined) return undecided('its age is unknown')
-        return wholeDays(resource.createdAt, now) > days ? hit(`it is older than ${days} days`) : miss
+        const age = wholeDays(resource.createdAt, now)
+        return age > days ? hit(`it is older than ${days} days`) : missBecause(`${age} of ${days} days`)
       }
     },
   },
@@ -51,7 +52,7 @@ export const generalRules = {
       onlyParameters(parameters)
       return ({ resource: { use } }) => {
         if (use.state === 'unknown') return undecided(use.because)
-        return use.state === 'unused' ? hit(use.because) : miss
+        return use.state === 'unused' ? hit(use.because) : missBecause(`in use by ${use.by}`)
       }
     },
   },

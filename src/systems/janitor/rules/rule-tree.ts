@@ -17,8 +17,12 @@ export interface Summary {
 /** The combined answer of all branches. */
 export type TreeAnswer =
   | { readonly matches: true; readonly summaries: readonly Summary[] }
-  | { readonly matches: false }
-  | { readonly matches: 'undecided'; readonly because: string }
+  | { readonly matches: false; readonly because?: string }
+  | {
+      readonly matches: 'undecided'
+      readonly because: string
+      /** The field of a wrong rule. */ readonly fault?: string
+    }
 
 export interface Problem {
   readonly field: string
@@ -30,6 +34,7 @@ export type RuleTree = (described: Described, now: number) => TreeAnswer
 
 interface CompiledRule {
   readonly name: string
+  readonly field: string
   readonly description: string | undefined
   readonly kinds: readonly string[] | undefined
   readonly check: Check
@@ -53,7 +58,15 @@ export function compileRules(branches: CleanupPolicySpec['rules'], problems: Pro
       }
       try {
         const check = rule.compile(member.parameters ?? {})
-        return [{ name: member.name, description: member.description, kinds: rule.kinds, check }]
+        return [
+          {
+            name: member.name,
+            field: `${field}.parameters`,
+            description: member.description,
+            kinds: rule.kinds,
+            check,
+          },
+        ]
       } catch (error) {
         problems.push({ field: `${field}.parameters`, problem: (error as Error).message })
         return []
@@ -65,29 +78,35 @@ export function compileRules(branches: CleanupPolicySpec['rules'], problems: Pro
 
 function evaluate(branches: readonly Branch[], described: Described, now: number): TreeAnswer {
   const summaries = new Map<string, Summary>()
-  let doubt: string | undefined
+  let doubt: TreeAnswer | undefined
+  let nearest: TreeAnswer = { matches: false }
   for (const branch of branches) {
     // A rule that does not apply to this kind voids its branch: without it the branch might match too much.
     if (branch.rules.some(({ kinds }) => kinds && !kinds.includes(described.resource.kind))) continue
     const answer = evaluateBranch(branch, described, now)
-    if (answer.matches === 'undecided') doubt ??= answer.because
-    if (answer.matches === true)
-      for (const summary of answer.summaries) summaries.set(`${summary.rule}/${summary.description}`, summary)
+    if (answer.matches === 'undecided') doubt ??= answer
+    else if (answer.matches === false) nearest = answer
+    else for (const summary of answer.summaries) summaries.set(`${summary.rule}/${summary.description}`, summary)
   }
   if (summaries.size > 0) return { matches: true, summaries: [...summaries.values()] }
-  return doubt === undefined ? { matches: false } : { matches: 'undecided', because: doubt }
+  return doubt ?? nearest
 }
 
 function evaluateBranch({ all, rules: members }: Branch, described: Described, now: number): TreeAnswer {
   const summaries: Summary[] = []
-  let doubt: string | undefined
-  for (const { name, description, check } of members) {
+  let doubt: TreeAnswer | undefined
+  let missed: TreeAnswer = { matches: false }
+  for (const { name, field, description, check } of members) {
     const answer = check(described, now)
     if (answer.hit === true) summaries.push({ rule: name, description: description ?? answer.says })
-    else if (answer.hit === 'undecided') doubt ??= answer.because
-    else if (all) return { matches: false }
+    else if (answer.hit === 'undecided')
+      doubt ??= { matches: 'undecided', because: answer.because, ...(answer.isFault ? { fault: field } : {}) }
+    else {
+      missed = { matches: false, because: `rule ${name}: ${answer.because ?? 'does not match'}` }
+      if (all) return missed
+    }
   }
-  if (all && doubt !== undefined) return { matches: 'undecided', because: doubt }
+  if (all && doubt) return doubt
   if (summaries.length > 0) return { matches: true, summaries }
-  return doubt === undefined ? { matches: false } : { matches: 'undecided', because: doubt }
+  return doubt ?? missed
 }

@@ -3,8 +3,8 @@ import type { Described } from '../model/attribute.ts'
 /** A rule's answer about a resource. `undecided` never leads to a mark and never lifts one. */
 export type Answer =
   | { readonly hit: true; readonly says: string }
-  | { readonly hit: false }
-  | { readonly hit: 'undecided'; readonly because: string }
+  | { readonly hit: false; readonly because?: string }
+  | { readonly hit: 'undecided'; readonly because: string; /** The rule itself is wrong. */ readonly isFault?: true }
 
 /** A compiled rule: checks one resource at one time. */
 export type Check = (described: Described, now: number) => Answer
@@ -20,6 +20,11 @@ export const miss: Answer = { hit: false }
 
 export function hit(says: string): Answer {
   return { hit: true, says }
+}
+
+/** A miss that says how far the resource is from a hit. */
+export function missBecause(because: string): Answer {
+  return { hit: false, because }
 }
 
 export function undecided(because: string): Answer {

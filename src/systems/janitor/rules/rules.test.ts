@@ -139,9 +139,22 @@ describe('Expression', () => {
     ['object.metadata.name == "thing" && use.state == "unused"', true],
     ['now - timestamp("2026-03-01T00:00:00Z") > duration("240h")', false],
     ['object.spec.absent == 1', 'undecided'],
-    ['"yes"', 'undecided'],
     ['has(tags.team) || resource.kind == "ConfigMap"', true],
   ])('%s is %s', (expression, expected) => expect(matches(one('Expression', { expression }))).toBe(expected))
+
+  it('C67: refuses one that gives a string, and names the field that one reads in vain', () => {
+    const problems: Problem[] = []
+    compileRules(one('Expression', { expression: '"yes"' }), problems)
+    expect(problems).toEqual([
+      { field: 'spec.rules[0].rules[0].parameters', problem: expect.stringContaining('gives a string') },
+    ])
+    expect(answer(one('Expression', { expression: 'object.spec.absent == 1' }))).toEqual({
+      matches: 'undecided',
+      because: 'no such key: spec',
+      fault: 'spec.rules[0].rules[0].parameters',
+    })
+    expect(answer(one('Expression', { expression: 'object.metadata.name' }))).toMatchObject({ matches: 'undecided' })
+  })
 })
 
 describe('rules of server groups', () => {

@@ -9,9 +9,14 @@ import { isExpired, timeToLiveOf } from '../model/time-to-live.ts'
 /** What a policy concludes about a resource at one time. */
 export type Verdict =
   | { readonly is: 'violating'; readonly summaries: readonly Summary[] }
-  | { readonly is: 'compliant'; readonly because: Compliance }
+  | { readonly is: 'compliant'; readonly because: Compliance; readonly detail?: string }
   | { readonly is: 'excluded'; readonly because: Exclusion; readonly detail?: string }
-  | { readonly is: 'unknown'; readonly because: Doubt; readonly detail?: string }
+  | {
+      readonly is: 'unknown'
+      readonly because: Doubt
+      readonly detail?: string
+      /** The field of a rule that cannot be evaluated. */ readonly fault?: string
+    }
 
 /** What a judgement needs beside the resource and the policy. */
 export interface JudgeContext {
@@ -60,11 +65,15 @@ export function judge(described: Described, policy: CompiledPolicy, context: Jud
 
   const aged = createdAt === undefined || resource.createdAt !== undefined ? described : withAge(described, createdAt)
   const answer = policy.rules(aged, now)
-  if (answer.matches === false) return { is: 'compliant', because: 'no-rule-matches' }
+  if (answer.matches === false)
+    return { is: 'compliant', because: 'no-rule-matches', ...(answer.because ? { detail: answer.because } : {}) }
   const use =
     policy.unusedForMs === undefined ? undefined : judgeUse(resource, policy.unusedForMs, { ...context, createdAt })
   if (use) return use
-  if (answer.matches === 'undecided') return { is: 'unknown', because: 'rule-undecided', detail: answer.because }
+  if (answer.matches === 'undecided') {
+    const { because: detail, fault } = answer
+    return { is: 'unknown', because: 'rule-undecided', detail, ...(fault === undefined ? {} : { fault }) }
+  }
   return { is: 'violating', summaries: answer.summaries }
 }
 
@@ -89,13 +98,17 @@ function judgeUse(
 ): Verdict | undefined {
   const { use } = resource
   if (use.state === 'unknown') return { is: 'unknown', because: 'use-unknown', detail: use.because }
-  if (use.state === 'used') return { is: 'compliant', because: 'recently-used' }
+  const recently = (detail: string): Verdict => ({ is: 'compliant', because: 'recently-used', detail })
+  if (use.state === 'used') return recently(`in use by ${use.by}`)
   const seen = ledger.lastSeenUsed(resource)
-  if (seen && now - seen.at < unusedForMs) return { is: 'compliant', because: 'recently-used' }
+  if (seen && now - seen.at < unusedForMs)
+    return recently(`unused for ${ofDays(now - seen.at, unusedForMs)}, last used by ${seen.by}`)
   if (use.since !== undefined)
-    return now - use.since < unusedForMs ? { is: 'compliant', because: 'recently-used' } : undefined
-  const recordedSince = Math.max(ledger.trackingSince ?? Infinity, createdAt ?? 0)
-  return now - recordedSince < unusedForMs ? { is: 'unknown', because: 'use-not-followed-long-enough' } : undefined
+    return now - use.since < unusedForMs ? recently(`unused for ${ofDays(now - use.since, unusedForMs)}`) : undefined
+  const recordedSince = Math.max(ledger.trackingSince ?? now, createdAt ?? 0)
+  return now - recordedSince < unusedForMs || ledger.trackingSince === undefined
+    ? { is: 'unknown', because: 'use-not-followed-long-enough', detail: ofDays(now - recordedSince, unusedForMs) }
+    : undefined
 }
 
 /** A resource's own ttl protects it until it is over, whether or not the policy has a rule about it. */
@@ -103,8 +116,14 @@ function ttlExclusion(resource: Resource, now: number): { because: Exclusion; de
   const ttl = timeToLiveOf(resource)
   if (ttl.says === 'nothing') return undefined
   if (ttl.says === 'never') return { because: 'never-expires' }
-  if (ttl.says === 'malformed') return undefined
+  if (ttl.says === 'malformed') return { because: 'ttl-malformed', detail: ttl.text }
   return isExpired(ttl, resource.createdAt, now) === true ? undefined : { because: 'ttl-not-over' }
+}
+
+/** `3 of 30 days`. */
+function ofDays(passedMs: number, wantedMs: number): string {
+  const days = (ms: number) => Number((ms / 86_400_000).toFixed(ms < 86_400_000 ? 2 : 0))
+  return `${days(Math.max(0, passedMs))} of ${days(wantedMs)} days`
 }
 
 function withAge(described: Described, createdAt: number): Described {
