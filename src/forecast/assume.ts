@@ -7,7 +7,7 @@ import { apiVersionOf, groupResource, refOf, type ObjectRef, placeOf, type Place
 import { tracked } from '../runtime/time/clock.ts'
 import type { VirtualClock } from '../runtime/time/virtual-clock.ts'
 import { approve } from '../systems/promoter/http/approve.ts'
-import { planOf } from '../systems/promoter/model/plan.ts'
+import { environmentPlanOf } from '../systems/promoter/model/plan.ts'
 import { assumptionSentence, pathOf, type Assumption, type TypedName } from './assumption.ts'
 import type { ClusterCopy } from './cluster-snapshot.ts'
 import type { ForecastEvent } from './event.ts'
@@ -127,8 +127,7 @@ async function approveFromNow(assumption: Approved, ports: AssumePorts): Promise
   await approveWaiting()
 }
 
-function approversOf({ spec, metadata }: Pipeline, environment: string, required: number): readonly string[] {
-  const plan = planOf(spec, metadata.namespace ?? '').environments.find(({ name }) => name === environment)
-  const named = plan?.promotion?.approvers
+function approversOf(pipeline: Pipeline, environment: string, required: number): readonly string[] {
+  const named = environmentPlanOf(pipeline, environment)?.promotion?.approvers
   return named?.slice(0, required) ?? Array.from({ length: required }, (_, index) => `assumed-${index + 1}`)
 }

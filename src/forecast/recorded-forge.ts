@@ -6,7 +6,7 @@ import { ignoring } from '../kube/status-error.ts'
 import { parseTime } from '../kube/time.ts'
 import { tracked, type Clock } from '../runtime/time/clock.ts'
 import type { PromoterOptions } from '../systems/promoter/controller.ts'
-import { planOf, type EnvironmentPlan, type TargetPlan } from '../systems/promoter/model/plan.ts'
+import { environmentPlanOf, type TargetPlan } from '../systems/promoter/model/plan.ts'
 
 type Perform = NonNullable<PromoterOptions['perform']>
 type Effect = Parameters<Perform>[0]
@@ -70,7 +70,7 @@ export class RecordedForge {
     const { promotion, environment } = effect
     const { clock, mergesAfterMs } = this.#ports
     const pullRequest = pullRequestOf(promotion)
-    const strategy = environmentOf(pipeline, environment)?.promotion?.spec.strategy['pull-request']
+    const strategy = environmentPlanOf(pipeline, environment)?.promotion?.spec.strategy['pull-request']
     const isMergedByUs = strategy?.autoMerge === true && !pipeline.spec.suspend && !pullRequest.modified
     const mergedAt = isMergedByUs ? 0 : (parseTime(promotion.phaseAt) ?? 0) + mergesAfterMs
     if (clock.now() < mergedAt) return { result: 'seen', pullRequest, lookAgainAt: Math.min(mergedAt, farFuture) }
@@ -86,7 +86,7 @@ export class RecordedForge {
       metadata: { annotations: { 'sojourn.dev/assumed-rollout': `${environment}@${promotion.revision}` } },
     }
     clock.after(deliversAfterMs, () => {
-      for (const target of environmentOf(pipeline, environment)?.targets ?? [])
+      for (const target of environmentPlanOf(pipeline, environment)?.targets ?? [])
         this.#delivered.set(targetKey(target), promotion.revision)
       // The delivery changes no object, so no watch would wake the Pipeline: touch it.
       void tracked(clock, () =>
@@ -103,14 +103,6 @@ const farFuture = Date.parse('9999-01-01T00:00:00Z')
 
 function pullRequestOf({ pullRequest, strategy }: Promotion): PullRequestStatus {
   return pullRequest ?? { number: 0, url: strategy?.url ?? '', state: 'open' }
-}
-
-function environmentOf({ spec, metadata }: Pipeline, name: string): EnvironmentPlan | undefined {
-  try {
-    return planOf(spec, metadata.namespace ?? '').environments.find((environment) => environment.name === name)
-  } catch {
-    return undefined
-  }
 }
 
 function targetKey({ cluster, namespace, app }: TargetPlan): string {

@@ -1,7 +1,7 @@
 import { knownSecrets } from '../runtime/observability/known-secrets.ts'
 import { BoundedMap } from '../kube/basics/bounded-map.ts'
 import type { Http, HttpResponse } from '../runtime/http/http.ts'
-import { PromotionError } from '../git/promotion-error.ts'
+import { type PromotionError, permanent, transient } from '../git/promotion-error.ts'
 
 export interface ForgeApiOptions {
   readonly http: Http
@@ -55,8 +55,7 @@ export class ForgeApi {
       all.push(...items)
       next = following
     }
-    if (next !== undefined)
-      throw new PromotionError('Transient', 'GitProviderUnavailable', `the forge lists more than ${maxPages} pages`)
+    if (next !== undefined) throw transient('GitProviderUnavailable', `the forge lists more than ${maxPages} pages`)
     return all
   }
 
@@ -137,7 +136,7 @@ function parse(body: Buffer): unknown {
   try {
     return JSON.parse(body.toString('utf8'))
   } catch (error) {
-    throw new PromotionError('Transient', 'GitProviderUnavailable', 'the forge did not answer with JSON', {
+    throw transient('GitProviderUnavailable', 'the forge did not answer with JSON', {
       cause: error,
     })
   }
@@ -146,20 +145,15 @@ function parse(body: Buffer): unknown {
 /** Refuses a next page on another host: it would receive the credentials. */
 function sameHost(url: string, base: string): string {
   if (new URL(url).origin !== new URL(base).origin)
-    throw new PromotionError(
-      'Permanent',
-      'RequestRefused',
-      `the forge links to a next page on another host, ${new URL(url).host}`,
-    )
+    throw permanent('RequestRefused', `the forge links to a next page on another host, ${new URL(url).host}`)
   return url
 }
 
 /** 409 is transient: forges answer it while another request changes the same object. */
 function errorFor(httpStatus: number, message: string): PromotionError {
-  if (httpStatus === 401 || httpStatus === 403)
-    return new PromotionError('Permanent', 'CredentialsRefused', message, { httpStatus })
-  if (httpStatus === 404) return new PromotionError('Permanent', 'RepositoryNotFound', message, { httpStatus })
+  if (httpStatus === 401 || httpStatus === 403) return permanent('CredentialsRefused', message, { httpStatus })
+  if (httpStatus === 404) return permanent('RepositoryNotFound', message, { httpStatus })
   if (httpStatus >= 500 || httpStatus === 408 || httpStatus === 409 || httpStatus === 429)
-    return new PromotionError('Transient', 'GitProviderUnavailable', message, { httpStatus })
-  return new PromotionError('Permanent', 'RequestRefused', message, { httpStatus })
+    return transient('GitProviderUnavailable', message, { httpStatus })
+  return permanent('RequestRefused', message, { httpStatus })
 }

@@ -1,6 +1,6 @@
 import type { ForgeType } from '../apis/pipeline.ts'
 import { parseRepositoryURL, repositoryURLForms, type RepositoryURL } from '../git/repository-url.ts'
-import { PromotionError } from '../git/promotion-error.ts'
+import { type PromotionError, permanent } from '../git/promotion-error.ts'
 
 /** The URLs of a repository and of its forge's API. */
 export interface RepositoryAddress {
@@ -127,5 +127,5 @@ function webPath(type: ForgeType, url: Extract<RepositoryURL, { over: 'ssh' }>):
 }
 
 function invalid(url: string, problem: string): PromotionError {
-  return new PromotionError('Permanent', 'RequestRefused', `"${url.replace(/\/\/[^/@]*@/, '//')}" ${problem}`)
+  return permanent('RequestRefused', `"${url.replace(/\/\/[^/@]*@/, '//')}" ${problem}`)
 }

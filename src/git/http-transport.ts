@@ -1,5 +1,5 @@
 import type { Http, HttpResponse } from '../runtime/http/http.ts'
-import { PromotionError } from './promotion-error.ts'
+import { permanent, transient } from './promotion-error.ts'
 import { maxResponseBytes, type GitService, type GitTransport } from './remote.ts'
 
 /** URL and credentials of a repository. */
@@ -31,11 +31,7 @@ export class HttpTransport implements GitTransport {
     if (!moved) return bodyOf(response, this.#url)
     const target = new URL(moved, `${this.#url}${path}`)
     if (target.origin !== new URL(this.#url).origin || !target.pathname.endsWith('/info/refs'))
-      throw new PromotionError(
-        'Permanent',
-        'RepositoryNotFound',
-        `the repository has moved to ${target.origin}; change its URL in the spec`,
-      )
+      throw permanent('RepositoryNotFound', `the repository has moved to ${target.origin}; change its URL in the spec`)
     this.#url = `${target.origin}${target.pathname.slice(0, -'/info/refs'.length)}`
     return bodyOf(await this.#send(request), this.#url)
   }
@@ -77,9 +73,8 @@ export class HttpTransport implements GitTransport {
 function bodyOf({ status, body }: HttpResponse, url: string): Buffer {
   if (status === 200) return body
   const message = `${url} answered ${status}`
-  if (status === 401 || status === 403)
-    throw new PromotionError('Permanent', 'CredentialsRefused', message, { httpStatus: status })
+  if (status === 401 || status === 403) throw permanent('CredentialsRefused', message, { httpStatus: status })
   if (status === 404 || (status >= 300 && status < 400))
-    throw new PromotionError('Permanent', 'RepositoryNotFound', message, { httpStatus: status })
-  throw new PromotionError('Transient', 'GitProviderUnavailable', message, { httpStatus: status })
+    throw permanent('RepositoryNotFound', message, { httpStatus: status })
+  throw transient('GitProviderUnavailable', message, { httpStatus: status })
 }

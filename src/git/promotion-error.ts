@@ -35,11 +35,23 @@ export class PromotionError extends Error {
   }
 }
 
+type Details = ConstructorParameters<typeof PromotionError>[3]
+
+/** An error that stays until a user changes something. */
+export function permanent(because: Because, message: string, details?: Details): PromotionError {
+  return new PromotionError('Permanent', because, message, details)
+}
+
+/** An error that a retry may overcome. */
+export function transient(because: Because, message: string, details?: Details): PromotionError {
+  return new PromotionError('Transient', because, message, details)
+}
+
 /** Any thrown value as a PromotionError. An unclassified one counts as transient. */
 export function toPromotionError(error: unknown): PromotionError {
   if (error instanceof PromotionError) return error
   const message = error instanceof Error ? error.message || error.name : String(error)
-  return new PromotionError('Transient', 'GitProviderUnavailable', message, { cause: error })
+  return transient('GitProviderUnavailable', message, { cause: error })
 }
 
 const maxMessage = 1024

@@ -1,4 +1,4 @@
-import { PromotionError } from './promotion-error.ts'
+import { permanent } from './promotion-error.ts'
 import type { GitObject } from './objects.ts'
 import { readPack, writePack, type ObjectStore } from './pack.ts'
 
@@ -156,8 +156,7 @@ function packOf(answer: Buffer, hasSideBand: boolean): Buffer {
   for (const { packet: each, end } of packets(answer)) {
     if (typeof each === 'string') continue
     const text = each.line.toString('latin1', 0, 64)
-    if (text.startsWith('ERR '))
-      throw new PromotionError('Permanent', 'RepositoryNotFound', 'the git server answered with an error')
+    if (text.startsWith('ERR ')) throw permanent('RepositoryNotFound', 'the git server answered with an error')
     if (!hasSideBand && text.startsWith('NAK')) return answer.subarray(end)
     if (each.line[0] === 1) parts.push(each.line.subarray(1))
     if (each.line[0] === 3) throw new Error('the git server answered with an error')

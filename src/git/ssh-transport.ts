@@ -1,5 +1,5 @@
 import ssh2, { type ClientChannel, type ParsedKey, type PublicKeyAuthMethod, type ServerHostKeyAlgorithm } from 'ssh2'
-import { PromotionError } from './promotion-error.ts'
+import { type PromotionError, permanent, transient } from './promotion-error.ts'
 import { sectionEnd, maxResponseBytes, type GitService, type GitTransport } from './remote.ts'
 import type { Network } from '../runtime/http/http.ts'
 import type { RepositoryURL } from './repository-url.ts'
@@ -205,10 +205,9 @@ const maxStderr = 1024
 /** Git over SSH has no status codes: the text on stderr tells the kind of error. It is not shown, as no answer's body is. */
 function errorFromStderr(host: string, stderr: string): PromotionError {
   if (/not found|not exist|not appear to be a git repository|no such/i.test(stderr))
-    return new PromotionError('Permanent', 'RepositoryNotFound', `${host} has no such repository`)
+    return permanent('RepositoryNotFound', `${host} has no such repository`)
   if (/denied|read.?only|not allowed|unauthori[sz]ed|forbidden|permission|could not be authenticated/i.test(stderr))
-    return new PromotionError(
-      'Permanent',
+    return permanent(
       'CredentialsRefused',
       `${host} refused access${/read.?only/i.test(stderr) ? ': the key is read-only' : ''}`,
     )
@@ -218,18 +217,18 @@ function errorFromStderr(host: string, stderr: string): PromotionError {
 /** Classifies an error of the SSH library. */
 function connectionError(url: SshTransportOptions['url'], error: Error & { level?: string }): PromotionError {
   if (error.level === 'client-authentication')
-    return new PromotionError('Permanent', 'CredentialsRefused', `${url.host} refused the key for user ${url.user}`)
+    return permanent('CredentialsRefused', `${url.host} refused the key for user ${url.user}`)
   if (/no matching host key/i.test(error.message))
     return hostKeyRefused(url, 'presents no key of a type in known_hosts')
   return unavailable(`${url.host}:${url.port}: ${error.message}`)
 }
 
 function hostKeyRefused({ host, port }: SshTransportOptions['url'], problem: string): PromotionError {
-  return new PromotionError('Permanent', 'HostKeyRefused', `${port === 22 ? host : `[${host}]:${port}`} ${problem}`)
+  return permanent('HostKeyRefused', `${port === 22 ? host : `[${host}]:${port}`} ${problem}`)
 }
 
 function unavailable(message: string): PromotionError {
-  return new PromotionError('Transient', 'GitProviderUnavailable', message)
+  return transient('GitProviderUnavailable', message)
 }
 
 /** The entries of a `known_hosts` file for one host. */

@@ -16,6 +16,8 @@ export interface PageLine {
   readonly manifest: KubeObject
 }
 
+type Objects = AsyncIterable<KubeObject> | Iterable<KubeObject>
+
 /** What goes on a page. */
 export interface PageContent {
   readonly objects: readonly KubeObject[]
@@ -33,7 +35,7 @@ interface Extent {
 export async function writePages(
   client: Client,
   record: UnwrittenRecord,
-  objects: AsyncIterable<KubeObject> | Iterable<KubeObject>,
+  objects: Objects,
 ): Promise<Extent | undefined> {
   let takes = 0
   let pages = 0
@@ -49,11 +51,7 @@ export async function writePages(
  * Adds pages for objects that a record's pages do not hold in their current state; returns the new extent. May be called again after a crash: a page counts
  * as written even if the record does not count it yet.
  */
-export async function completePages(
-  client: Client,
-  record: Departure,
-  objects: AsyncIterable<KubeObject> | Iterable<KubeObject>,
-): Promise<Extent> {
+export async function completePages(client: Client, record: Departure, objects: Objects): Promise<Extent> {
   const held = new Map<string, KubeObject>()
   let pages = 0
   for await (const lines of eachPage(client, record)) {
@@ -71,7 +69,7 @@ export async function completePages(
 /** Objects that no page holds in their current state. An object that was recorded and is being deleted since is complete: only its deletion changes it. */
 async function* missingFrom(
   held: ReadonlyMap<string, KubeObject>,
-  objects: AsyncIterable<KubeObject> | Iterable<KubeObject>,
+  objects: Objects,
 ): AsyncGenerator<KubeObject, void, undefined> {
   for await (const object of objects) {
     const { uid = '', deletionTimestamp } = object.metadata
@@ -81,9 +79,7 @@ async function* missingFrom(
 }
 
 /** Batches of about one page. */
-async function* batchesOf(
-  objects: AsyncIterable<KubeObject> | Iterable<KubeObject>,
-): AsyncGenerator<readonly KubeObject[], void, undefined> {
+async function* batchesOf(objects: Objects): AsyncGenerator<readonly KubeObject[], void, undefined> {
   let batch: KubeObject[] = []
   let size = 0
   for await (const object of objects) {

@@ -46,29 +46,17 @@ interface Shared {
 
 /** Every cache of the process: one per cluster, type and selection, however many use it. */
 export class Informers {
-  readonly #clock: Clock
-  readonly #random: Random
-  readonly #log: Logger
-  readonly #metrics: Metrics
-  readonly #freeze: boolean
-  readonly #lingerMs: number
-  readonly #streams: boolean
-  readonly #scopes: WatchScopes | undefined
+  readonly #ports: Required<InformersPorts>
+  readonly #options: InformersOptions
   /** By reader, then by what is selected and kept of it. Each is in use, or was until less than a linger ago. */
   readonly #shared = new Map<ApiReader, Map<string, Shared>>()
   readonly #trims: Trim[] = []
   /** Runs watches outside the asynchronous context of the first caller. */
   readonly #run: (reflector: Shared['reflector'], signal: AbortSignal) => void
 
-  constructor({ clock, random, log, metrics }: InformersPorts, options: InformersOptions = {}) {
-    this.#clock = clock
-    this.#random = random ?? systemRandom
-    this.#log = log ?? silentLogger
-    this.#metrics = metrics ?? new Metrics()
-    this.#freeze = options.freeze ?? false
-    this.#lingerMs = options.lingerMs ?? 0
-    this.#streams = options.streams ?? true
-    this.#scopes = options.scopes
+  constructor(ports: InformersPorts, options: InformersOptions = {}) {
+    this.#ports = { random: systemRandom, log: silentLogger, metrics: new Metrics(), ...ports }
+    this.#options = options
     this.#run = AsyncLocalStorage.bind(
       (reflector: Shared['reflector'], signal: AbortSignal) => void reflector.run(signal),
     )
@@ -112,8 +100,9 @@ export class Informers {
 
   #release(shared: Shared): void {
     if (--shared.uses > 0) return
-    if (this.#lingerMs === 0) shared.close()
-    else shared.stopLingering = this.#clock.after(this.#lingerMs, () => shared.close())
+    const { lingerMs = 0 } = this.#options
+    if (lingerMs === 0) shared.close()
+    else shared.stopLingering = this.#ports.clock.after(lingerMs, () => shared.close())
   }
 
   #sharedFor(reader: ApiReader, selection: Selection, trim: Trim | undefined): Shared {
@@ -143,17 +132,19 @@ export class Informers {
   ): Shared {
     const { cluster } = reader
     const { type } = selection
+    const { clock, random } = this.#ports
+    const { freeze = false, streams = true, scopes } = this.#options
     const control = new AbortController()
-    const metrics = cacheMetrics(this.#metrics, { cluster, type }, () => ({
+    const metrics = cacheMetrics(this.#ports.metrics, { cluster, type }, () => ({
       objects: cache.objects.size,
       isFailing: cache.lastError !== undefined && !isStatusError(cache.lastError, 'Forbidden'),
     }))
-    const log = this.#log.with({ kind: kindKey(type), ...(cluster ? { cluster } : {}) })
-    const cache = new SharedCache({ type, freeze: this.#freeze, trim, log, metrics })
-    const ports = { reader, clock: this.#clock, random: this.#random, streams: this.#streams }
+    const log = this.#ports.log.with({ kind: kindKey(type), ...(cluster ? { cluster } : {}) })
+    const cache = new SharedCache({ type, freeze, trim, log, metrics })
+    const ports = { reader, clock, random, streams }
     const reflector =
-      this.#scopes && selection.namespace === undefined && selection.fieldSelector === undefined
-        ? new ScopedReflector(selection, cache, { ...ports, scopes: this.#scopes })
+      scopes && selection.namespace === undefined && selection.fieldSelector === undefined
+        ? new ScopedReflector(selection, cache, { ...ports, scopes })
         : new Reflector(selection, cache, ports)
     this.#run(reflector, control.signal)
     const close = () => {

@@ -31,7 +31,7 @@ export interface EventRecorderPorts {
 }
 
 /** What an Event is about. */
-export type EventSubject = KubeObject | (ObjectRef & { readonly uid?: string })
+export type EventSubject = KubeObject | Subject
 
 /** One Event and how often it happened. */
 interface Series {
@@ -50,14 +50,7 @@ interface Series {
   isPlanned: boolean
 }
 
-interface Subject {
-  readonly apiVersion: string
-  readonly kind: string
-  readonly name: string
-  readonly namespace?: string
-  readonly uid?: string
-  readonly resourceVersion?: string
-}
+type Subject = ObjectRef & { readonly uid?: string }
 
 /** Writes Events. Repeated ones are counted, each object and each crowd of objects is rate limited, and a failed write is only logged. */
 export class EventRecorder {
@@ -233,10 +226,6 @@ const seriesMs = 600_000
 
 function subjectOf(about: EventSubject): Subject {
   const { apiVersion, kind } = about
-  if (!('metadata' in about)) {
-    const { name, namespace, uid } = about as ObjectRef & { readonly uid?: string }
-    return { apiVersion, kind, ...placeOf({ name, namespace }), ...(uid ? { uid } : {}) }
-  }
-  const { name = '', namespace, uid } = (about as KubeObject).metadata
+  const { name = '', namespace, uid } = 'metadata' in about ? (about as KubeObject).metadata : (about as Subject)
   return { apiVersion, kind, ...placeOf({ name, namespace }), ...(uid ? { uid } : {}) }
 }

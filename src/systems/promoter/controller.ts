@@ -14,7 +14,7 @@ import type { Informers } from '../../runtime/cache/informers.ts'
 import { settled, type Outcome } from '../../runtime/controller/outcome.ts'
 import { systemRandom } from '../../runtime/time/random.ts'
 import type { ActsFor } from '../../tenancy/act-as.ts'
-import { PromotionError } from '../../git/promotion-error.ts'
+import { permanent } from '../../git/promotion-error.ts'
 import { performEffect, type EffectPorts } from './effects/perform.ts'
 import { jobProblem } from './strategies/verify.ts'
 import { markerValue } from './model/adapter.ts'
@@ -161,7 +161,7 @@ export class Promoter {
   /** A Secret of the Pipeline's namespace, if the Pipeline's creator may read it. */
   async #readSecretFor(pipeline: Pipeline, name: string): ReturnType<typeof readSecret> {
     const refusal = await this.#access.secretRefusal(pipeline, name)
-    if (refusal !== undefined) throw new PromotionError('Permanent', 'CredentialsMissing', refusal)
+    if (refusal !== undefined) throw permanent('CredentialsMissing', refusal)
     return readSecret(this.#options.client, { namespace: pipeline.metadata.namespace ?? '', name })
   }
 

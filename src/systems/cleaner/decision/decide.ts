@@ -75,6 +75,21 @@ export type Decision =
       readonly model: Model
     }
 
+type Wait = Extract<Decision, { do: 'wait' }>
+type NextTry = Pick<Wait, 'until' | 'isPeriodic' | 'violatesMonotonic'>
+
+function wait(because: Because, message: string, next: NextTry = {}): Wait {
+  return { do: 'wait', because, message, ...next }
+}
+
+function stall(because: Because, message: string): Decision {
+  return { do: 'stall', because, message }
+}
+
+function finish(message: string, model: Model): Decision {
+  return { do: 'delete', because: 'conditions-met', message, model }
+}
+
 /** A right can be granted at any time, which no watch reports. */
 export const refusalRetryMs = 60_000
 
@@ -88,8 +103,8 @@ const becauseOf: Readonly<Record<Refusal['reason'], Because>> = {
 }
 
 /** The decision when the identity behind the Cleaner may not do what it asks for. */
-export function decideRefused({ reason, message }: Refusal, now: number): Extract<Decision, { do: 'wait' }> {
-  return { do: 'wait', because: becauseOf[reason], message, until: now + refusalRetryMs, isPeriodic: true }
+export function decideRefused({ reason, message }: Refusal, now: number): Wait {
+  return wait(becauseOf[reason], message, { until: now + refusalRetryMs, isPeriodic: true })
 }
 
 /** Decides what a Cleaner does now. Whatever cannot be read or evaluated means: keep everything. */
@@ -97,17 +112,10 @@ export function decide(observed: Observed, now: number): Decision {
   const { self, reading, resolutions } = observed
   if ('problems' in reading) return invalid(reading.problems)
   const { model } = reading
-  if (model.suspend) return { do: 'wait', because: 'suspended', message: 'spec.suspend is set' }
+  if (model.suspend) return wait('suspended', 'spec.suspend is set')
   const expiresAt = expiryOf(self, model)
-  if (expiresAt === undefined)
-    return { do: 'stall', because: 'invalid-spec', message: 'metadata.creationTimestamp cannot be read' }
-  if (now < expiresAt)
-    return {
-      do: 'wait',
-      because: 'not-expired',
-      message: `its TTL expires at ${formatTime(expiresAt)}`,
-      until: expiresAt,
-    }
+  if (expiresAt === undefined) return stall('invalid-spec', 'metadata.creationTimestamp cannot be read')
+  if (now < expiresAt) return wait('not-expired', `its TTL expires at ${formatTime(expiresAt)}`, { until: expiresAt })
   return decideUnresolved(model, observed, now) ?? decideByConditions(model, variablesOf(model, resolutions), now)
 }
 
@@ -140,7 +148,7 @@ export function objectsOf(resolution: Resolution | undefined): readonly StoredOb
 function invalid(problems: readonly Problem[]): Decision {
   const onlyConditions = problems.every(({ field }) => field.startsWith('spec.conditions['))
   const message = problems.map(({ field, message: text }) => `${field}: ${text}`).join('; ')
-  return { do: 'stall', because: onlyConditions ? 'condition-compile-error' : 'invalid-spec', message }
+  return stall(onlyConditions ? 'condition-compile-error' : 'invalid-spec', message)
 }
 
 /** The decision forced by the first target that cannot be evaluated or deleted; undefined when there is none. */
@@ -158,12 +166,7 @@ function decideUnresolved(
     if (!decision) continue
     const mayComplete = target.onMissing === 'WaitForAny' && resolution?.found === 'missing' && !isReleaseInstalled
     if (mayComplete && isNothingLeft(model, resolutions))
-      return {
-        do: 'delete',
-        because: 'conditions-met',
-        message: 'everything it would delete is already deleted',
-        model: { ...model, releases: [] },
-      }
+      return finish('everything it would delete is already deleted', { ...model, releases: [] })
     return decision.do === 'wait' ? { ...decision, until: now + model.periodMs, isPeriodic: true } : decision
   }
   return undefined
@@ -190,11 +193,8 @@ function decideUndeletable(target: Target, resolution: Readable): Decision | und
   if (resolution.found === 'unknown' || resolution.found === 'not-allowed') return waitFor(target, resolution)
   const count = resolution.found === 'list' ? resolution.objects.length : 0
   if (count <= maxTargets) return undefined
-  return {
-    do: 'stall',
-    because: 'too-many-targets',
-    message: `target ${target.name} selects ${count} objects; at most ${maxTargets} can be deleted: narrow its selector`,
-  }
+  const message = `target ${target.name} selects ${count} objects; at most ${maxTargets} can be deleted: narrow its selector`
+  return stall('too-many-targets', message)
 }
 
 const maxTargets = 10_000
@@ -208,12 +208,7 @@ function decideUnevaluable(model: Model, target: Target, resolution: Readable): 
     case 'missing':
       if (onMissing === 'Null') return undefined
       if (onMissing !== 'Complete') return waitFor(target, resolution)
-      return {
-        do: 'delete',
-        because: 'conditions-met',
-        message: `target ${name} does not exist any more, and its onMissing is Complete`,
-        model,
-      }
+      return finish(`target ${name} does not exist any more, and its onMissing is Complete`, model)
     default:
       return waitFor(target, resolution)
   }
@@ -222,20 +217,16 @@ function decideUnevaluable(model: Model, target: Target, resolution: Readable): 
 function waitFor(
   { name, kind, apiVersion }: Target,
   resolution: Exclude<Readable, { found: 'object' | 'list' }>,
-): Extract<Decision, { do: 'wait' }> {
+): Wait {
   switch (resolution.found) {
     case 'missing':
-      return { do: 'wait', because: 'target-unresolved', message: `target ${name} does not exist` }
+      return wait('target-unresolved', `target ${name} does not exist`)
     case 'no-such-kind':
-      return {
-        do: 'wait',
-        because: 'kind-not-found',
-        message: `target ${name}: the cluster serves no ${kind} in ${apiVersion}`,
-      }
+      return wait('kind-not-found', `target ${name}: the cluster serves no ${kind} in ${apiVersion}`)
     case 'not-allowed':
-      return { do: 'wait', because: 'target-forbidden', message: `target ${name}: ${resolution.message}` }
+      return wait('target-forbidden', `target ${name}: ${resolution.message}`)
     case 'unknown':
-      return { do: 'wait', because: 'target-unresolved', message: `target ${name}: ${resolution.message}` }
+      return wait('target-unresolved', `target ${name}: ${resolution.message}`)
   }
 }
 
@@ -244,34 +235,24 @@ function decideByConditions(model: Model, variables: Variables, now: number): De
   const period = now + model.periodMs
   switch (verdict.is) {
     case 'true':
-      return {
-        do: 'delete',
-        because: 'conditions-met',
-        message: model.conditions.length > 0 ? 'all conditions are true' : 'its TTL has expired',
-        model,
-      }
+      return finish(model.conditions.length > 0 ? 'all conditions are true' : 'its TTL has expired', model)
     case 'error':
-      return {
-        do: 'wait',
-        because: 'condition-error',
-        message: `spec.conditions[${verdict.condition}]: ${verdict.message}`,
+      return wait('condition-error', `spec.conditions[${verdict.condition}]: ${verdict.message}`, {
         // A condition that exceeds the cost limit is not retried more often than this, however short the period.
         until: verdict.isSpent ? Math.max(period, now + costlyRetryMs) : period,
         isPeriodic: true,
-      }
+      })
     case 'not-boolean':
-      return {
-        do: 'stall',
-        because: 'condition-not-boolean',
-        message: `spec.conditions[${verdict.condition}] evaluates to ${verdict.type}, not to a boolean`,
-      }
+      return stall(
+        'condition-not-boolean',
+        `spec.conditions[${verdict.condition}] evaluates to ${verdict.type}, not to a boolean`,
+      )
     case 'false':
-      return {
-        do: 'wait',
-        because: 'waiting-for-conditions',
-        message: `spec.conditions[${verdict.condition}] is false${verdict.where && ` ${verdict.where.slice(0, -2)}`}`,
-        ...untilNext(verdict.next, { period, idle: now + model.idlePeriodMs }),
-      }
+      return wait(
+        'waiting-for-conditions',
+        `spec.conditions[${verdict.condition}] is false${verdict.where && ` ${verdict.where.slice(0, -2)}`}`,
+        untilNext(verdict.next, { period, idle: now + model.idlePeriodMs }),
+      )
   }
 }
 
@@ -281,7 +262,7 @@ const costlyRetryMs = 60_000
 function untilNext(
   next: NextEvaluation,
   { period, idle }: { readonly period: number; readonly idle: number },
-): Pick<Extract<Decision, { do: 'wait' }>, 'until' | 'isPeriodic' | 'violatesMonotonic'> {
+): NextTry {
   switch (next.evaluate) {
     case 'at':
       return { until: next.at }

@@ -233,34 +233,26 @@ function sinkOf(
 function targetProblems(targets: readonly Target[], self: KubeObject): readonly Problem[] {
   return targets.flatMap((target, index) => {
     const field = `spec.targets[${index}]`
-    const { name, select } = target
-    if (!/^[_a-zA-Z][_a-zA-Z0-9]*$/.test(name))
-      return [
-        {
-          field: `${field}.name`,
-          message: `Invalid value: "${name}": conditions cannot refer to it; use letters, digits and _, and start with a letter or _`,
-        },
-      ]
-    if (reservedNames.has(name))
-      return [
-        { field: `${field}.name`, message: `Invalid value: "${name}": is reserved in conditions; choose another name` },
-      ]
-    if (targets.findIndex((other) => other.name === name) < index)
-      return [{ field: `${field}.name`, message: `Duplicate value: "${name}"` }]
+    const nameProblem = nameProblemOf(targets, index)
+    if (nameProblem) return [{ field: `${field}.name`, message: nameProblem }]
+    const { kind, apiVersion, select } = target
     const isSelf =
-      target.kind.toLowerCase() === self.kind.toLowerCase() &&
-      target.apiVersion === self.apiVersion &&
+      kind.toLowerCase() === self.kind.toLowerCase() &&
+      apiVersion === self.apiVersion &&
       select.by === 'name' &&
       select.name === self.metadata.name
-    return isSelf && target.delete
-      ? [
-          {
-            field: `${field}.reference`,
-            message: 'Invalid value: a Cleaner deletes itself in the end and must not list itself as a target',
-          },
-        ]
-      : []
+    if (!isSelf || !target.delete) return []
+    const message = 'Invalid value: a Cleaner deletes itself in the end and must not list itself as a target'
+    return [{ field: `${field}.reference`, message }]
   })
+}
+
+function nameProblemOf(targets: readonly Target[], index: number): string | undefined {
+  const { name = '' } = targets[index] ?? {}
+  if (!/^[_a-zA-Z][_a-zA-Z0-9]*$/.test(name))
+    return `Invalid value: "${name}": conditions cannot refer to it; use letters, digits and _, and start with a letter or _`
+  if (reservedNames.has(name)) return `Invalid value: "${name}": is reserved in conditions; choose another name`
+  return targets.findIndex((other) => other.name === name) < index ? `Duplicate value: "${name}"` : undefined
 }
 
 const reservedNames = new Set(

@@ -6,7 +6,7 @@ import type { Forge, PullRequest } from '../../../forges/forge.ts'
 import { openForge } from '../../../forges/open-forge.ts'
 import { RateLimiter } from '../../../forges/rate-limiter.ts'
 import { repositoryAddress } from '../../../forges/repository-address.ts'
-import { PromotionError } from '../../../git/promotion-error.ts'
+import { permanent } from '../../../git/promotion-error.ts'
 import { secrets } from '../../../kube/core-types.ts'
 import type { Key } from '../../../kube/key.ts'
 import { ignoring } from '../../../kube/status-error.ts'
@@ -95,12 +95,7 @@ export class PullRequests {
     const data = (found?.data ?? {}) as Readonly<Record<string, string>>
     const field = (name: string) => data[name] && Buffer.from(data[name], 'base64').toString('utf8').trim()
     const token = field('token') ?? field('password')
-    if (!token)
-      throw new PromotionError(
-        'Permanent',
-        'CredentialsMissing',
-        `Secret ${secret.namespace}/${secret.name} has no token`,
-      )
+    if (!token) throw permanent('CredentialsMissing', `Secret ${secret.namespace}/${secret.name} has no token`)
     const limiter =
       this.#limiters.get(address.type) ??
       new RateLimiter({ now: () => ports.clock.now(), perSecond: budgets[address.type] })

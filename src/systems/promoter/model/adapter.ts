@@ -5,8 +5,9 @@ import { CelCompileError, CelError } from '../../../cel/errors.ts'
 import { toJson } from '../../../cel/json.ts'
 import type { Program } from '../../../cel/program.ts'
 import { dynType, stringType } from '../../../cel/types.ts'
+import type { Condition } from '../../../kube/conditions.ts'
 import { parseApiVersion, type StoredObject } from '../../../kube/object.ts'
-import { PromotionError } from '../../../git/promotion-error.ts'
+import { type PromotionError, permanent } from '../../../git/promotion-error.ts'
 
 /** Health and revision of an application, read from its object. */
 export type Reading =
@@ -61,13 +62,7 @@ export function expressionProblem(expression: string, variable: 'self' | 'revisi
 
 interface AppStatus {
   readonly observedGeneration?: number
-  readonly conditions?: readonly {
-    readonly type: string
-    readonly status: string
-    readonly reason?: string
-    readonly message?: string
-    readonly observedGeneration?: number
-  }[]
+  readonly conditions?: readonly (Pick<Condition, 'type' | 'status'> & Partial<Condition>)[]
   readonly lastAppliedRevision?: string
   readonly history?: readonly { readonly version?: number; readonly status?: string; readonly chartVersion?: string }[]
   readonly sync?: { readonly status?: string; readonly revision?: string; readonly revisions?: readonly string[] }
@@ -151,5 +146,5 @@ function evaluate<T extends 'boolean' | 'string'>(
 }
 
 function invalidValue(problem: string): PromotionError {
-  return new PromotionError('Permanent', 'ValueInvalid', `adapter.value: ${problem}`)
+  return permanent('ValueInvalid', `adapter.value: ${problem}`)
 }

@@ -2,7 +2,7 @@ import type { Promotion } from '../../../apis/pipeline-status.ts'
 import { at } from '../decision/draft.ts'
 import { commitOf, idOf, parseCommit, parseTree, treeOf, type GitObject, type TreeEntry } from '../../../git/objects.ts'
 import type { ObjectStore } from '../../../git/pack.ts'
-import { PromotionError } from '../../../git/promotion-error.ts'
+import { PromotionError, permanent } from '../../../git/promotion-error.ts'
 import type { GitRemote } from '../../../git/remote.ts'
 import { canHaveMarkers, mentionsMarker, setMarkedValues, type Marker, withoutMarkedValues } from './markers.ts'
 import { messageOf, type TemplateValues } from './templates.ts'
@@ -89,18 +89,14 @@ function editFiles(store: ObjectStore, files: readonly FilePlace[], values: Temp
   }
   if (found === 0) throw markerNotFound(values, problems)
   if (problems.length > 0)
-    throw new PromotionError(
-      'Permanent',
-      'MarkerUnusable',
-      `${summary(problems)}; to exclude a file, list the others in "paths"`,
-    )
+    throw permanent('MarkerUnusable', `${summary(problems)}; to exclude a file, list the others in "paths"`)
   return edits
 }
 
 function markerNotFound({ namespace, pipeline, environment }: Marker, problems: readonly string[]): PromotionError {
   const marker = `{"$promotion": "${namespace}:${pipeline}:${environment}"}`
   const detail = problems.length > 0 ? `; ${summary(problems)}` : ''
-  return new PromotionError('Permanent', 'MarkerNotFound', `no marker ${marker}${detail}`)
+  return permanent('MarkerNotFound', `no marker ${marker}${detail}`)
 }
 
 function summary(problems: readonly string[]): string {

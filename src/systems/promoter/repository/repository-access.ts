@@ -11,7 +11,7 @@ import { GitRemote, type GitService, type GitTransport } from '../../../git/remo
 import { parseRepositoryURL, type RepositoryURL } from '../../../git/repository-url.ts'
 import type { Http, Network } from '../../../runtime/http/http.ts'
 import { sha256 } from '../model/identity.ts'
-import { PromotionError } from '../../../git/promotion-error.ts'
+import { PromotionError, permanent } from '../../../git/promotion-error.ts'
 
 /** The decoded content of a Secret. */
 export type SecretData = Readonly<Record<string, string>>
@@ -68,7 +68,7 @@ export async function openRepository(
     forge() {
       const { username, password, token, caFile: ca } = data
       if (token === undefined) throw missing(`Secret ${secret} has no token`)
-      if (!type || !address) throw new PromotionError('Permanent', 'RequestRefused', 'the strategy has no forge type')
+      if (!type || !address) throw permanent('RequestRefused', 'the strategy has no forge type')
       return openForge(type as ForgeType, address, {
         http: ports.rateLimiter.wrap(ports.http, credentialId(username, token, password)),
         token,
@@ -163,7 +163,7 @@ function responseCache({ responseCaches }: AccessPorts, apiURL: string, token: s
 }
 
 function missing(message: string): PromotionError {
-  return new PromotionError('Permanent', 'CredentialsMissing', message)
+  return permanent('CredentialsMissing', message)
 }
 
 /** Signs a commit with the key in a Secret: an SSH key under `identity` or an OpenPGP key under `git.asc`. */
@@ -174,8 +174,7 @@ async function signCommit(
   const { data, secret, atMs } = given
   const { identity, password, 'git.asc': armored, passphrase } = data
   if ((identity === undefined) === (armored === undefined))
-    throw new PromotionError(
-      'Permanent',
+    throw permanent(
       'CredentialsMissing',
       `commit.signingKeyRef: Secret ${secret} must have either identity (an SSH key) or git.asc (an OpenPGP key)`,
     )
@@ -197,5 +196,5 @@ async function signCommit(
 
 /** Says which key cannot be used and why, without any part of the key. */
 function keyError(key: string, error: unknown): PromotionError {
-  return new PromotionError('Permanent', 'KeyInvalid', `${key} ${(error as Error).message}`, { cause: error })
+  return permanent('KeyInvalid', `${key} ${(error as Error).message}`, { cause: error })
 }

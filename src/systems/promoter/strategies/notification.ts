@@ -3,7 +3,7 @@ import { formatTime } from '../../../kube/time.ts'
 import type { KubeObject } from '../../../kube/object.ts'
 import type { Http } from '../../../runtime/http/http.ts'
 import type { EffectResult } from '../decision/results.ts'
-import { PromotionError } from '../../../git/promotion-error.ts'
+import { PromotionError, transient } from '../../../git/promotion-error.ts'
 import type { TemplateValues } from '../repository/templates.ts'
 import type { Promotion } from '../../../apis/pipeline-status.ts'
 import type { SecretData } from '../repository/repository-access.ts'
@@ -85,7 +85,7 @@ async function postToFlux(
   })
   // Flux answers 429 to an event it has received before.
   if (status >= 300 && status !== 429)
-    throw new PromotionError('Transient', 'GitProviderUnavailable', `the Flux events address answered ${status}`, {
+    throw transient('GitProviderUnavailable', `the Flux events address answered ${status}`, {
       httpStatus: status,
     })
 }

@@ -6,7 +6,7 @@ import { noObject, type GitRemote } from '../../../git/remote.ts'
 import { branchName } from '../model/identity.ts'
 import type { RepositoryAccess } from '../repository/repository-access.ts'
 import type { EffectResult } from '../decision/results.ts'
-import { PromotionError } from '../../../git/promotion-error.ts'
+import { permanent, transient } from '../../../git/promotion-error.ts'
 import { holdsValue, prepareChange, type CommitSettings } from '../repository/change.ts'
 import { bodyOf, isCommitOf, isMarked, promotionMark, titleOf, type TemplateValues } from '../repository/templates.ts'
 
@@ -30,7 +30,7 @@ export async function push(work: PullRequestWork): Promise<EffectResult> {
   const tips = await git.branches(baseBranch, branch, legacy)
   const base = tips.get(baseBranch)
   const tip = tips.get(branch)
-  if (!base) throw new PromotionError('Permanent', 'BaseBranchNotFound', `branch ${baseBranch} does not exist`)
+  if (!base) throw permanent('BaseBranchNotFound', `branch ${baseBranch} does not exist`)
   const pushed = (headSHA: string) => ({ result: 'pushed', baseSHA: base, headSHA, value: values.value }) as const
   const legacyTip = tips.get(legacy)
   if (!tip && legacyTip && legacy !== branch && (await takeOverLegacy(work, legacyTip)))
@@ -40,8 +40,7 @@ export async function push(work: PullRequestWork): Promise<EffectResult> {
   if (change.change === 'same')
     return tip ? pushed(tip) : { result: 'applied', because: 'AlreadyApplied', baseSHA: base }
   const refusal = await git.push({ branch, from: tip ?? noObject, to: change.commit, objects: change.objects })
-  if (refusal)
-    throw new PromotionError('Transient', 'GitProviderUnavailable', `the server rejected the push: ${refusal}`)
+  if (refusal) throw transient('GitProviderUnavailable', `the server rejected the push: ${refusal}`)
   return pushed(change.commit)
 }
 
@@ -76,12 +75,7 @@ export async function propose(work: PullRequestWork): Promise<EffectResult> {
     return seen(promotion, opened)
   }
   const opened = await findOurs(forge, promotion)
-  if (!opened)
-    throw new PromotionError(
-      'Transient',
-      'GitProviderUnavailable',
-      'the forge does not list the pull request it has just opened',
-    )
+  if (!opened) throw transient('GitProviderUnavailable', 'the forge does not list the pull request it has just opened')
   return seen(promotion, opened)
 }
 
@@ -89,9 +83,7 @@ export async function propose(work: PullRequestWork): Promise<EffectResult> {
 async function clearer(error: unknown, { promotion, access }: PullRequestWork): Promise<unknown> {
   const { base } = branchesOf(promotion)
   const known = await access.git.branches(base).catch(() => undefined)
-  return !known || known.has(base)
-    ? error
-    : new PromotionError('Permanent', 'BaseBranchNotFound', `the base branch does not exist: ${base}`)
+  return !known || known.has(base) ? error : permanent('BaseBranchNotFound', `the base branch does not exist: ${base}`)
 }
 
 /** Reads the state of the pull request and resolves a conflict. With `autoMerge` it merges exactly the promotion's commit. */
@@ -149,8 +141,7 @@ async function rebase(work: PullRequestWork, pull: PullRequest): Promise<EffectR
   if (isMoved) return change.commit === tip ? result : undefined
   const refusal = await git.push({ branch, from: tip, to: change.commit, objects: change.objects })
   if (refusal)
-    throw new PromotionError(
-      'Transient',
+    throw transient(
       'PullRequestConflict',
       `${pull.url} conflicts with ${baseBranch}, and the server rejected its rebase: ${refusal}`,
     )
@@ -252,11 +243,7 @@ async function ourCommitOn(git: GitRemote, tip: string, { id, branch }: Promotio
   const store = await git.fetch({ wants: [tip], depth: historyDepth, withoutBlobs: true })
   for (const [commit, object] of store)
     if (object.type === 'commit' && isCommitOf(id, parseCommit(object.content).message)) return commit
-  throw new PromotionError(
-    'Permanent',
-    'BranchNotOurs',
-    `branch ${branch} exists but has no commit of this promotion; rename or delete it`,
-  )
+  throw permanent('BranchNotOurs', `branch ${branch} exists but has no commit of this promotion; rename or delete it`)
 }
 
 /** Whether the base branch has the promotion's value. */
@@ -322,11 +309,10 @@ export async function commitToBase(work: {
   const { git, sign } = access
   const branch = promotion.strategy?.baseBranch ?? ''
   const base = (await git.branches(branch)).get(branch)
-  if (!base) throw new PromotionError('Permanent', 'BaseBranchNotFound', `branch ${branch} does not exist`)
+  if (!base) throw permanent('BaseBranchNotFound', `branch ${branch} does not exist`)
   const change = await prepareChange(git, base, { promotion, values, settings: spec, sign })
   if (change.change === 'same') return { result: 'applied', because: 'AlreadyApplied', baseSHA: base }
   const refusal = await git.push({ branch, from: base, to: change.commit, objects: change.objects })
-  if (refusal)
-    throw new PromotionError('Transient', 'GitProviderUnavailable', `the server rejected the push: ${refusal}`)
+  if (refusal) throw transient('GitProviderUnavailable', `the server rejected the push: ${refusal}`)
   return { result: 'applied', because: 'Committed', baseSHA: base, headSHA: change.commit }
 }

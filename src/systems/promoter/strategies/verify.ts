@@ -5,7 +5,8 @@ import type { EffectResult } from '../decision/results.ts'
 import type { VerificationPlan } from '../model/plan.ts'
 import type { SecretData } from '../repository/repository-access.ts'
 import type { Pipeline } from '../../../apis/pipeline.ts'
-import type { ResourceType, StoredObject } from '../../../kube/object.ts'
+import { cronJobs, jobs } from '../../../kube/core-types.ts'
+import type { StoredObject } from '../../../kube/object.ts'
 import { ignoring } from '../../../kube/status-error.ts'
 import type { Actor } from '../../../tenancy/act-as.ts'
 import type { Effect } from '../decision/effects.ts'
@@ -99,9 +100,6 @@ async function statusProblem(
 /** A sleeping workload may take this long to wake. */
 const timeoutMs = 30_000
 const maxAnswer = 1024 * 1024
-
-const cronJobs: ResourceType = { group: 'batch', version: 'v1', kind: 'CronJob', plural: 'cronjobs', namespaced: true }
-const jobs: ResourceType = { group: 'batch', version: 'v1', kind: 'Job', plural: 'jobs', namespaced: true }
 
 /** A check by a Job, for one promotion. */
 export interface JobCheck {
