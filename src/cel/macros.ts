@@ -48,67 +48,47 @@ function expandHas({ target, args, at }: CallDraft, builder: Builder): Expr | un
 }
 
 function predicate(macro: ComprehensionMacro, call: CallDraft, builder: Builder): Expr | undefined {
-  const { target, args, at } = call
-  if (!target || args.length < 2 || args.length > 3) return undefined
-  const variables = names(args.slice(0, -1), call)
-  const condition = args.at(-1)!
-  return builder.node({
-    kind: 'comprehension',
-    at,
-    macro,
-    range: target,
-    variables,
-    predicate: condition,
-    result: undefined,
-  })
+  const { args } = call
+  if (args.length < 2 || args.length > 3) return undefined
+  return comprehension(macro, call, builder, { variables: args.slice(0, -1), predicate: args.at(-1) })
 }
 
 function expandMap(call: CallDraft, builder: Builder): Expr | undefined {
-  const { target, args, at } = call
-  if (!target || args.length < 2 || args.length > 3) return undefined
-  const variables = names(args.slice(0, 1), call)
+  const { args } = call
+  if (args.length < 2 || args.length > 3) return undefined
   const condition = args.length === 3 ? args[1] : undefined
-  const result = args.at(-1)
-  return builder.node({
-    kind: 'comprehension',
-    at,
-    macro: 'map',
-    range: target,
-    variables,
-    predicate: condition,
-    result,
-  })
+  return comprehension('map', call, builder, { variables: args.slice(0, 1), predicate: condition, result: args.at(-1) })
 }
 
 function transform(macro: ComprehensionMacro, call: CallDraft, builder: Builder): Expr | undefined {
-  const { target, args, at } = call
-  if (!target || args.length < 3 || args.length > 4) return undefined
-  const variables = names(args.slice(0, 2), call)
+  const { args } = call
+  if (args.length < 3 || args.length > 4) return undefined
   const condition = args.length === 4 ? args[2] : undefined
-  return builder.node({
-    kind: 'comprehension',
-    at,
-    macro,
-    range: target,
-    variables,
-    predicate: condition,
-    result: args.at(-1),
-  })
+  return comprehension(macro, call, builder, { variables: args.slice(0, 2), predicate: condition, result: args.at(-1) })
 }
 
 function expandSortBy(call: CallDraft, builder: Builder): Expr | undefined {
-  const { target, args, at } = call
-  if (!target || args.length !== 2) return undefined
-  const variables = names(args.slice(0, 1), call)
-  return builder.node({
-    kind: 'comprehension',
-    at,
-    macro: 'sort_by',
-    range: target,
-    variables,
-    predicate: undefined,
-    result: args[1],
-  })
+  const [variable, result] = call.args
+  if (!variable || call.args.length !== 2) return undefined
+  return comprehension('sort_by', call, builder, { variables: [variable], result })
+}
+
+/** A comprehension over the target of a call; undefined for a call without one. */
+function comprehension(
+  macro: ComprehensionMacro,
+  call: CallDraft,
+  builder: Builder,
+  parts: {
+    readonly variables: readonly Expr[]
+    readonly predicate?: Expr | undefined
+    readonly result?: Expr | undefined
+  },
+): Expr | undefined {
+  const { target: range, at } = call
+  if (!range) return undefined
+  const { predicate: condition, result } = parts
+  const variables = names(parts.variables, call)
+  return builder.node({ kind: 'comprehension', at, macro, range, variables, predicate: condition, result })
 }
 
 function expandOptionalMap(isFlat: boolean, call: CallDraft, builder: Builder): Expr | undefined {

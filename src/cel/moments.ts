@@ -11,10 +11,10 @@ const timestampOutOfRange = new CelError('timestamp out of range')
 export const durationOutOfRange = new CelError('duration out of range')
 
 /**
- * A span of time to the nanosecond: `seconds` rounded down, plus `nanos` from 0 to 999 999 999.
+ * A count of nanoseconds: `seconds` rounded down, plus `nanos` from 0 to 999 999 999.
  * `rate` says how much it grows while `time` grows by one: 0 for constants.
  */
-export class CelDuration extends CelBox {
+abstract class Moment extends CelBox {
   readonly seconds: number
   readonly nanos: number
   readonly rate: number
@@ -24,45 +24,36 @@ export class CelDuration extends CelBox {
     this.seconds = seconds
     this.nanos = nanos
     this.rate = rate
-  }
-
-  static fromMilliseconds(ms: number): CelDuration {
-    const seconds = Math.floor(ms / 1000)
-    return new CelDuration(seconds, Math.round((ms - seconds * 1000) * 1e6))
   }
 
   get nanoseconds(): bigint {
-    return BigInt(this.seconds) * BigInt(giga) + BigInt(this.nanos)
+    return nanosecondsOf(this.seconds, this.nanos)
   }
 }
 
-/** An instant to the nanosecond, counted from 1970 in UTC; fields as in CelDuration. */
-export class CelTimestamp extends CelBox {
-  readonly seconds: number
-  readonly nanos: number
-  readonly rate: number
-
-  constructor(seconds: number, nanos: number, rate = 0) {
-    super()
-    this.seconds = seconds
-    this.nanos = nanos
-    this.rate = rate
+/** A span of time to the nanosecond. */
+export class CelDuration extends Moment {
+  static fromMilliseconds(ms: number): CelDuration {
+    return new CelDuration(...splitMilliseconds(ms))
   }
+}
 
+/** An instant to the nanosecond, counted from 1970 in UTC. */
+export class CelTimestamp extends Moment {
   /** The instant so many milliseconds after 1970, as the rest of the project counts time. */
   static fromMilliseconds(ms: number): CelTimestamp {
-    const seconds = Math.floor(ms / 1000)
-    return new CelTimestamp(seconds, Math.round((ms - seconds * 1000) * 1e6))
+    return new CelTimestamp(...splitMilliseconds(ms))
   }
 
   /** Milliseconds since 1970, rounded down. */
   get milliseconds(): number {
     return this.seconds * 1000 + Math.floor(this.nanos / 1e6)
   }
+}
 
-  get nanoseconds(): bigint {
-    return BigInt(this.seconds) * BigInt(giga) + BigInt(this.nanos)
-  }
+function splitMilliseconds(ms: number): [seconds: number, nanos: number] {
+  const seconds = Math.floor(ms / 1000)
+  return [seconds, Math.round((ms - seconds * 1000) * 1e6)]
 }
 
 /** The timestamp, with nanos carried over, or an error outside the years 1 to 9999. */

@@ -4,7 +4,7 @@ import { compile } from './compile.ts'
 import { cleanerEnvironment } from './environments.ts'
 import { CelCompileError, CelError } from './errors.ts'
 import { CelTimestamp } from './moments.ts'
-import { nextChange, nextTrue } from './next-change.ts'
+import { nextChange } from './next-change.ts'
 import type { Program } from './program.ts'
 import { dynType, timestampType } from './types.ts'
 import { randomCondition } from '../../test/cel/random-condition.ts'
@@ -91,29 +91,6 @@ describe('nextChange', () => {
     const night = at('2026-10-25T00:30:00Z')
     const change = nextChange(program('time.getHours("Europe/Berlin") != 2'), {}, night)
     expect(change).toEqual({ kind: 'at', at: at('2026-10-25T02:00:00Z') })
-  })
-})
-
-describe('nextTrue', () => {
-  const [early, late] = ['time > timestamp("2026-11-16T00:00:00Z")', 'time >= timestamp("2026-11-20T00:00:00Z")']
-
-  it('is the instant at which the last condition has become true', () => {
-    expect(nextTrue([program(early), program(late)], {}, now)).toEqual({ kind: 'at', at: at('2026-11-20T00:00:00Z') })
-  })
-
-  it('is now when all are true now', () => {
-    expect(nextTrue([program('true')], {}, now)).toEqual({ kind: 'at', at: now })
-  })
-
-  it('meets windows that open again and again', () => {
-    const conditions = ['time.getHours() == 3', 'time.getDayOfWeek() == 2', late].map(program)
-    expect(nextTrue(conditions, {}, now)).toEqual({ kind: 'at', at: at('2026-11-24T03:00:00Z') })
-  })
-
-  it('is never when one can never be true again', () => {
-    expect(nextTrue([program(early), program('time < timestamp("2026-01-01T00:00:00Z")')], {}, now)).toEqual({
-      kind: 'never',
-    })
   })
 })
 

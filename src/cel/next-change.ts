@@ -41,41 +41,7 @@ export function nextChange(
   const search = new Search(bindings, now, options)
   const first = search.look(program, Math.floor(now))
   if (first.isOpaque || isSpent(first.value)) return { kind: 'opaque' }
-  return search.until(program, first, (value) => !isSame(value, first.value))
-}
-
-/** The earliest instant from `now` on at which all the expressions are true. */
-export function nextTrue(
-  programs: readonly Program[],
-  bindings: Bindings,
-  now: number,
-  options: NextChangeOptions = {},
-): NextChange {
-  const search = new Search(bindings, now, options)
-  let at = Math.floor(now)
-  for (;;) {
-    const latest = latestOfFalse(search, programs, at)
-    if (latest.kind !== 'at' || latest.at === at) return latest
-    at = latest.at
-  }
-}
-
-/** No conjunction is true before the last of its false terms is. */
-function latestOfFalse(search: Search, programs: readonly Program[], at: number): NextChange {
-  let latest = at
-  let unsure: NextChange | undefined
-  for (const program of programs) {
-    const look = search.look(program, at)
-    if (isSpent(look.value)) return { kind: 'unfinished', at }
-    if (look.value === true) continue
-    const change: NextChange = look.isOpaque
-      ? { kind: 'opaque' }
-      : search.until(program, look, (value) => value === true)
-    if (change.kind === 'never') return change
-    if (change.kind === 'at') latest = Math.max(latest, change.at)
-    else unsure = change
-  }
-  return unsure ?? { kind: 'at', at: latest }
+  return search.until(program, first)
 }
 
 interface Look {
@@ -114,7 +80,8 @@ class Search {
     return { at, value, isOpaque: trace.isOpaque || isMoving(value), span: trace.span }
   }
 
-  until(program: Program, first: Look, isReached: (value: CelValue) => boolean): NextChange {
+  /** When the value first differs from that of `first`. */
+  until(program: Program, first: Look): NextChange {
     let look = first
     for (;;) {
       const at = this.#after(look)
@@ -122,7 +89,7 @@ class Search {
       if (this.#steps <= 0) return { kind: 'unfinished', at }
       look = this.look(program, at)
       if (isSpent(look.value)) return { kind: 'unfinished', at }
-      if (isReached(look.value)) return { kind: 'at', at }
+      if (!isSame(look.value, first.value)) return { kind: 'at', at }
       if (look.isOpaque) return { kind: 'unfinished', at }
     }
   }
