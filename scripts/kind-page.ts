@@ -85,6 +85,7 @@ const metricsOf: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   NotificationChannel: { janitor_notices: 'channel="NAME"' },
   Pipeline: { promoter: '', controller: 'controller="promoter"', reconcile: 'controller="promoter"' },
   ProviderAccount: { janitor_resources: '', janitor_troubles: '' },
+  SavingsReport: { saved: '', savings: '', controller: 'controller="savings"' },
   UsageLedger: { janitor_resources: '' },
   WorkSchedule: { departures_total: 'because="outside-window"' },
   activator: { activator: '' },

@@ -163,10 +163,9 @@ const figures: readonly Figure[] = [
   { title: 'Kinds not watched', expression: 'sum(max by (cluster, kind) (sojourn_cache_trouble))', badFrom: 1 },
   { title: 'Requests waiting', expression: 'sum(sojourn_activator_waiting)' },
   {
-    title: 'Replica time saved in a day',
-    // Every replica counts it.
-    expression: 'sum(max by (route) (increase(sojourn_activator_saved_replica_seconds_total[24h])))',
-    unit: 's',
+    title: 'Cost saved in a day',
+    // A new leader begins with the reports of the former one, which may still be scraped.
+    expression: 'sum(max by (namespace, system, currency) (increase(sojourn_saved_cost_total[24h])))',
   },
   { title: 'Processes', expression: 'count(sojourn_event_loop_lag_seconds_count)' },
 ]

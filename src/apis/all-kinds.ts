@@ -13,6 +13,7 @@ import { gitopsCluster } from './gitops-cluster.ts'
 import { notificationChannel } from './notification-channel.ts'
 import { pipeline } from './pipeline.ts'
 import { providerAccount } from './provider-account.ts'
+import { savingsReport } from './savings-report.ts'
 import { usageLedger } from './usage-ledger.ts'
 import { workSchedule } from './work-schedule.ts'
 
@@ -33,6 +34,7 @@ export const allKinds: readonly Kind[] = [
   ownCleaner,
   pipeline,
   providerAccount,
+  savingsReport,
   usageLedger,
   workSchedule,
 ]

@@ -1,18 +1,6 @@
 import { defineKind, type ObjectOf } from './define-kind.ts'
 import { sojournGroup } from './group.ts'
-import {
-  conditions,
-  integer,
-  list,
-  number,
-  object,
-  objects,
-  oneOf,
-  secretName,
-  string,
-  time,
-  type Static,
-} from './schema.ts'
+import { conditions, integer, list, object, objects, oneOf, secretName, string, time, type Static } from './schema.ts'
 
 const spec = object(
   {
@@ -130,11 +118,6 @@ const status = object({
     },
     { maxItems: 60 },
   ),
-  'saved?': object('What sleeping saved since the environment was created.', {
-    cpuHours: number('CPU requests of sleeping Pods, in core hours.'),
-    memoryGiBHours: number('Memory requests of sleeping Pods, in GiB hours.'),
-    'countedAt?': time('Until when both are counted.'),
-  }),
   'observedGeneration?': integer('metadata.generation that the status was computed from.', { minimum: 0 }),
   'conditions?': conditions(),
 })

@@ -18,6 +18,7 @@ import { promote, resume, retry, rollback, suspend } from './act/pipeline-reques
 import { restore } from './act/restore.ts'
 import { run } from './operate/run.ts'
 import { scan } from './show/scan.ts'
+import { savings } from './show/savings.ts'
 import { status } from './show/status.ts'
 import { up } from './operate/up.ts'
 import { version } from './show/version.ts'
@@ -34,6 +35,7 @@ export const commands: readonly Command[] = [
   explain,
   scan,
   forecast,
+  savings,
   cascade,
   departures,
   restore,

@@ -12,6 +12,7 @@ import { startCopy, readSnapshot } from './cluster-snapshot.ts'
 import type { ForecastEvent } from './event.ts'
 import type { RecordedForge } from './recorded-forge.ts'
 import type { StartOptions } from '../systems/activator/start-activator.ts'
+import type { AccountantOptions } from '../systems/savings/accountant.ts'
 import type { CleanerOptions } from '../systems/cleaner/controller.ts'
 import type { CreateOptions as EnvironmentsOptions } from '../systems/environments/environments.ts'
 import type { JanitorOptions } from '../systems/janitor/janitor.ts'
@@ -72,6 +73,8 @@ export function recordedPorts(ports: RecordingPorts): ExternalPorts {
     },
     promoter: { perform: forge.perform, adjustTarget: forge.adjustTarget, resync: false },
     activator: { plane: new SilentDataPlane(), scanMs: 0 },
+    // Counted at each change; a write a day is enough.
+    savings: { flushMs: 86_400_000 },
     connectCluster: (kubeconfig, cluster) => copyCluster(kubeconfig, cluster, ports),
   }
 }
@@ -126,6 +129,7 @@ export interface ExternalPorts {
   readonly janitor?: Pick<JanitorOptions, 'openChannel' | 'wrapCloud' | 'withoutLeases'>
   readonly environments?: Pick<EnvironmentsOptions, 'openChannel' | 'http' | 'assumesPulls'>
   readonly promoter?: Pick<PromoterOptions, 'perform' | 'adjustTarget' | 'resync'>
+  readonly savings?: Pick<AccountantOptions, 'flushMs'>
   readonly activator?: Pick<StartOptions, 'plane' | 'scanMs'>
   readonly connectCluster?: ClustersPorts['connect']
 }

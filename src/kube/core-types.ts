@@ -11,6 +11,12 @@ export const endpoints: ResourceType = { ...core, kind: 'Endpoints', plural: 'en
 export const events: ResourceType = { ...core, kind: 'Event', plural: 'events' }
 export const namespaces: ResourceType = { ...core, kind: 'Namespace', plural: 'namespaces', namespaced: false }
 export const nodes: ResourceType = { ...core, kind: 'Node', plural: 'nodes', namespaced: false }
+export const persistentVolumes: ResourceType = {
+  ...core,
+  kind: 'PersistentVolume',
+  plural: 'persistentvolumes',
+  namespaced: false,
+}
 export const pods: ResourceType = { ...core, kind: 'Pod', plural: 'pods' }
 export const replicationControllers: ResourceType = {
   ...core,

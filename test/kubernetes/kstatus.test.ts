@@ -179,7 +179,9 @@ describe.skipIf(missing)('kstatus', () => {
   })
 
   it('takes records, which only Sojourn writes, as they are', async () => {
-    const records = allKinds.filter(({ kind }) => ['Departure', 'UsageLedger', 'CleanupCandidate'].includes(kind))
+    const records = allKinds.filter(({ kind }) =>
+      ['Departure', 'UsageLedger', 'SavingsReport', 'CleanupCandidate'].includes(kind),
+    )
     const phases = ['Recorded', 'Leaving', 'Gone', 'Marked', 'Notified', 'Failed']
     const objects = records.flatMap(({ apiVersion, kind }) =>
       phases.map((phase) => ({ apiVersion, kind, metadata: { name: 'it', generation: 1 }, status: { phase } })),

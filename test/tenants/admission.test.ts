@@ -158,11 +158,11 @@ describe.each(worlds)('what admission refuses: $name', ({ start }) => {
       roleRef: { apiGroup: rbac, kind: 'ClusterRole', name: 'all-of-ours' },
       subjects: [{ apiGroup: rbac, kind: 'User', name: 'statusWriter' }],
     })
-    for (const kind of ['UsageLedger', 'CleanupCandidate']) {
+    for (const kind of ['UsageLedger', 'SavingsReport', 'CleanupCandidate']) {
       const manifest = {
         apiVersion: 'sojourn.dev/v1alpha1',
         kind,
-        metadata: { name: 'forged' },
+        metadata: { name: 'forged', ...(kind === 'SavingsReport' ? { namespace: 'sojourn-system' } : {}) },
         spec: validSpecs[kind],
       }
       await until(async () => {
@@ -230,6 +230,7 @@ function ref(name: string) {
 }
 
 const validSpecs: Readonly<Record<string, unknown>> = {
+  SavingsReport: { day: '2026-01-05', accruedTo: '2026-01-05T08:00:00Z', rows: [] },
   UsageLedger: {
     policy: 'p',
     location: 'l',

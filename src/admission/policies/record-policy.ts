@@ -4,6 +4,7 @@ import { cleanupCandidate } from '../../apis/cleanup-candidate.ts'
 import { departure } from '../../apis/departure.ts'
 import { gitopsCluster } from '../../apis/gitops-cluster.ts'
 import { sojournNamespace } from '../../apis/group.ts'
+import { savingsReport } from '../../apis/savings-report.ts'
 import { usageLedger } from '../../apis/usage-ledger.ts'
 import type { AdmissionHook, Review } from '../../apiserver/objects/contract/admission.ts'
 import type { KubeObject } from '../../kube/object.ts'
@@ -14,7 +15,7 @@ import type { MayDo } from '../creator-admission.ts'
 import { boundPolicy, celList, sojournAccounts } from './policy.ts'
 
 /** Kinds in which Sojourn keeps what it did and saw. Users may delete and label them. */
-const records = [departure, cleanupCandidate, usageLedger]
+const records = [departure, cleanupCandidate, usageLedger, savingsReport]
 /** Kinds whose status is Sojourn's: all but GitopsCluster, which has a controller of its own elsewhere. */
 const withStatus = allKinds.filter(({ crd, kind }) => hasStatus(crd) && kind !== gitopsCluster.kind)
 

@@ -1,3 +1,4 @@
+import { defaultPrices } from '../../systems/savings/decision/prices.ts'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -27,6 +28,7 @@ describe('readConfig', () => {
       logLevel: 'info',
       keepRecordsMs: 30 * 86_400_000,
       durable: true,
+      savings: { prices: defaultPrices, horizonMs: 30 * 86_400_000 },
       activator: {
         proxyProtocol: false,
         tlsPolicy: {},

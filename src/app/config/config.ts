@@ -5,6 +5,7 @@ import { yaml } from '../../kube/yaml.ts'
 import { allowedOutgoingProblem } from '../../runtime/http/outgoing.ts'
 import { proxlessSettings } from '../../systems/activator/proxless-environment.ts'
 import { activatorFlags, readActivatorConfig, type ActivatorConfig } from './activator-config.ts'
+import { pricesIn, savingsFlags, type SavingsConfig } from './savings-config.ts'
 import { readTenancyConfig, tenancyFlags, type TenancyConfig } from './tenancy-config.ts'
 
 /** The roles that a process can run, alone or together. */
@@ -64,6 +65,7 @@ export interface Config {
   readonly allowOutgoing?: readonly string[]
   /** Namespaces in which kinds are watched that may not be watched in all. Defaults to those found by access reviews. */
   readonly namespaces?: readonly string[]
+  readonly savings: SavingsConfig
   readonly activator: ActivatorConfig
   readonly tenancy: TenancyConfig
 }
@@ -162,6 +164,7 @@ export const configFlags = {
     help: 'Namespaces to watch where the right to watch a kind in all of them is missing (default: found by access reviews)',
     value: 'NAME,…',
   },
+  ...savingsFlags,
   ...activatorFlags,
   ...tenancyFlags,
 } as const satisfies Record<string, ConfigFlag>
@@ -197,6 +200,7 @@ export function readConfig({ flags, env: given, proxless = false }: ConfigSource
       duration: (flag, otherwise) => durationOf(look(flag), otherwise),
       env: proxless ? env : {},
     }),
+    savings: { prices: pricesIn(look('prices')), horizonMs: durationOf(look('savings-horizon'), 30 * 86_400_000) },
     tenancy: readTenancyConfig({
       text: look,
       boolean: (flag, otherwise) => booleanOf(look(flag), otherwise),

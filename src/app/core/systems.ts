@@ -107,6 +107,12 @@ export const systems: Readonly<Partial<Record<Role, StartSystem>>> = {
     })
     for (const controller of controllers) lifecycle.run('environments', controller)
     routes.add(...pages)
+    if (config.dryRun) return
+    const { Accountant } = await import('../../systems/savings/accountant.ts')
+    const leading = leaderPorts(instance, 'environments')
+    const accountant = new Accountant({ client, informers, ports: leading, ...config.savings, ...external.savings })
+    lifecycle.run('environments', accountant.controller)
+    lifecycle.onStop(() => accountant.close())
   },
 
   async activator(instance) {

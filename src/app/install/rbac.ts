@@ -208,12 +208,12 @@ const byRole: Readonly<Record<Component, Pick<RoleAccess, 'cluster'> & Partial<R
       ours(['environments/status', 'environmentclasses/status'], ['update', 'patch']),
       // To delete environments it needs a ClusterRole for targets, as every role that deletes.
       core(['namespaces'], read),
-      core(['services'], follow),
+      core(['services', 'persistentvolumes'], follow),
       { apiGroups: ['apps'], resources: ['deployments', 'statefulsets'], verbs: follow },
       ...recordProofs,
     ],
     // Its own link key, and the credentials that classes and channels name.
-    own: [core(['secrets'], ['get', 'create'])],
+    own: [core(['secrets'], ['get', 'create']), ours(['savingsreports'], ['list', 'create', 'update', 'delete'])],
     credentials: [core(['secrets'], ['get'])],
   },
 }
@@ -309,7 +309,7 @@ export function peopleManifests(): readonly KubeObject[] {
     ({ kind }) => !['Departure', 'ProviderAccount', 'NotificationChannel'].includes(kind),
   )
   // Approving is a right of its own: the ClusterRole sojourn-approver.
-  const writable = readable.filter(({ type, kind }) => type.namespaced && kind !== 'Approval')
+  const writable = readable.filter(({ type, kind }) => type.namespaced && !['Approval', 'SavingsReport'].includes(kind))
   const write = ['create', 'update', 'patch', 'delete', 'deletecollection']
   return [
     peopleRole('view', rulesFor(readable, read)),

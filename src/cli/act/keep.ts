@@ -1,5 +1,5 @@
-import { formatTime, parseLongDuration } from '../../kube/time.ts'
-import { readFlags, textFlag, UsageError, type Call, type Command } from '../terminal/command.ts'
+import { formatTime } from '../../kube/time.ts'
+import { durationFlag, readFlags, type Command } from '../terminal/command.ts'
 import { connect } from '../terminal/connect.ts'
 
 const { output: _, 'all-namespaces': __, namespace: ___, ...flags } = readFlags
@@ -22,7 +22,7 @@ Examples:
   },
   words: { min: 1, max: 1 },
   async run(call) {
-    const forMs = durationOf(call)
+    const forMs = durationFlag(call.flags, 'for')
     using connection = connect(call)
     const { findEnvironment, keepEnvironment } = await import('../../app/operations/environments.ts')
     const [name = ''] = call.words
@@ -33,13 +33,4 @@ Examples:
       `${name} stays until ${formatTime(until)}${was === undefined ? '' : ` (was ${formatTime(was)})`}.${limit}\n`,
     )
   },
-}
-
-function durationOf({ flags: given }: Call): number | undefined {
-  const written = textFlag(given, 'for')
-  if (written === undefined) return undefined
-  const ms = parseLongDuration(written)
-  if (ms === undefined || ms <= 0)
-    throw new UsageError(`--for is "${written}": it must be a duration such as 3d, 36h or 90m`)
-  return ms
 }

@@ -1,18 +1,17 @@
 import { namespaces } from '../../kube/core-types.ts'
 import { placeOf } from '../../kube/object.ts'
-import { formatTime, parseLongDuration } from '../../kube/time.ts'
-import { readFlags, textFlag, UsageError, type Call, type Command } from '../terminal/command.ts'
+import { formatTime } from '../../kube/time.ts'
+import { durationFlag, readFlags, UsageError, type Call, type Command } from '../terminal/command.ts'
 import { connect } from '../terminal/connect.ts'
 import { findObject } from '../terminal/object-word.ts'
 
 const { output: _, 'all-namespaces': __, ...flags } = readFlags
-const defaultFor = '8h'
 
 const common = {
   usage: 'KIND/NAME|NAMESPACE [flags]',
   flags: {
     ...flags,
-    for: { type: 'string', value: 'DURATION', help: `How long, such as 2h or 3d (default: ${defaultFor})` },
+    for: { type: 'string', value: 'DURATION', help: 'How long, such as 2h or 3d (default: 8h)' },
   },
   words: { min: 1, max: 1, completes: ['objects'] },
 } as const
@@ -43,9 +42,7 @@ Examples:
 
 async function setPower(call: Call, power: 'Awake' | 'Asleep'): Promise<void> {
   const [word = ''] = call.words
-  const written = textFlag(call.flags, 'for') ?? defaultFor
-  const forMs = parseLongDuration(written)
-  if (forMs === undefined || forMs <= 0) throw new UsageError(`--for is "${written}": it must be a duration such as 2h`)
+  const forMs = durationFlag(call.flags, 'for') ?? 8 * 3_600_000
   using connection = connect(call)
   const { client, namespace } = connection
   const { type, object } = word.includes('/')

@@ -3,8 +3,17 @@ import { readConfig } from '../../app/config/config.ts'
 import { assumptionHelp, readAssumption } from '../../forecast/assumption.ts'
 import type { Forecast, ForecastEvent } from '../../forecast/event.ts'
 import { describeRef } from '../../kube/object.ts'
-import { formatTime, parseLongDuration } from '../../kube/time.ts'
-import { readFlags, textFlag, textFlags, UsageError, type Call, type Command, type Io } from '../terminal/command.ts'
+import { formatTime } from '../../kube/time.ts'
+import {
+  durationFlag,
+  readFlags,
+  textFlag,
+  textFlags,
+  UsageError,
+  type Call,
+  type Command,
+  type Io,
+} from '../terminal/command.ts'
 import { connect } from '../terminal/connect.ts'
 import { fittedTable } from '../terminal/fitted-table.ts'
 import { print } from '../terminal/output.ts'
@@ -48,7 +57,8 @@ ${assumptionHelp}`,
   },
   async run(call) {
     const { flags, io } = call
-    const forMs = durationOf(textFlag(flags, 'for') ?? '30d')
+    const forMs = durationFlag(flags, 'for') ?? 30 * 86_400_000
+    if (forMs > maxForMs) throw new UsageError(`--for is "${textFlag(flags, 'for')}": the maximum is ten years`)
     using connection = connect(call)
     const now = io.now()
     const assumptions = textFlags(flags, 'assume').map((text) => readAssumption(text, { now, readFile }))
@@ -83,13 +93,6 @@ function readFile(path: string): string {
 }
 
 const maxForMs = 3653 * 86_400_000
-
-function durationOf(text: string): number {
-  const ms = parseLongDuration(text)
-  if (ms === undefined || ms <= 0) throw new UsageError(`--for is "${text}": a duration looks like 36h or 30d`)
-  if (ms > maxForMs) throw new UsageError(`--for is "${text}": the maximum is ten years`)
-  return ms
-}
 
 function isWanted({ object }: ForecastEvent, { flags }: Call): boolean {
   const wanted = textFlag(flags, 'namespace')

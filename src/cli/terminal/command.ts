@@ -1,3 +1,5 @@
+import { parseLongDuration } from '../../kube/time.ts'
+
 /** What a command may use of the process. */
 export interface Io {
   readonly out: (text: string) => void
@@ -105,4 +107,13 @@ export function textFlags(flags: FlagValues, name: string): readonly string[] {
 export function textFlag(flags: FlagValues, name: string): string | undefined {
   const value = flags[name]
   return typeof value === 'string' ? value : undefined
+}
+
+/** The duration that a flag says, in milliseconds, if given. */
+export function durationFlag(flags: FlagValues, name: string): number | undefined {
+  const written = textFlag(flags, name)
+  const ms = parseLongDuration(written ?? '')
+  if (written !== undefined && (ms === undefined || ms <= 0))
+    throw new UsageError(`--${name} is "${written}": it must be a duration such as 90m, 36h or 3d`)
+  return ms
 }

@@ -137,6 +137,7 @@ const ruleKinds = new Set([
   'NotificationChannel',
   'ProviderAccount',
   'UsageLedger',
+  'SavingsReport',
 ])
 const ownGroups = [
   sojournGroup.group,

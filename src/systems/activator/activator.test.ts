@@ -233,7 +233,6 @@ describe('the activator', () => {
     const { body } = await tell('web')
     expect(body).toMatchObject({ history: [{ requests: expect.any(Number) as number, coldStarts: 1 }] })
     expect((await tell('nobody')).status).toBe(404)
-    expect(text).toMatch(/sojourn_activator_saved_replica_seconds_total\{route="default\/web"\} [1-9]/)
     expect(text).toMatch(/decision="sleep",because="idle"/)
   })
 })

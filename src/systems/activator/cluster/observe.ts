@@ -82,8 +82,3 @@ export function notedReplicas({ metadata: { annotations = {} } }: StoredObject):
   const noted = Number(annotations[annotation.formerReplicas] ?? annotations[downscalerMemory])
   return Number.isInteger(noted) && noted > 0 ? noted : undefined
 }
-
-/** How many replicas there would be if it were awake. */
-export function formerReplicas(object: StoredObject, replicas: number): number {
-  return notedReplicas(object) ?? Math.max(1, replicas)
-}

@@ -3,7 +3,6 @@ import type { Counter, Gauge, Histogram } from '../../../runtime/observability/m
 import type { Metrics } from '../../../runtime/observability/metrics.ts'
 import type { Decision } from '../decision/decide.ts'
 import type { HistoryStep } from './history.ts'
-import { formerReplicas } from '../cluster/observe.ts'
 import { cell, inFlightOf, waitBucketsMs } from '../proxy/routing/counters.ts'
 
 const codes = ['1xx', '2xx', '3xx', '4xx', '5xx'] as const
@@ -19,7 +18,6 @@ export class ActivatorMetrics {
   readonly #inFlight: Gauge<'route'>
   readonly #waiting: Gauge<'route'>
   readonly #awake: Counter<'route'>
-  readonly #saved: Counter<'route'>
   readonly #decisions: Counter<'decision' | 'because'>
   /** Cells as they were when last read: the difference is what is counted. */
   readonly #before = new Map<string, Int32Array>()
@@ -41,7 +39,6 @@ export class ActivatorMetrics {
     this.#refused = counter('refused_total', 'Requests refused instead of held')
     this.#clientLeft = counter('client_left_total', 'Requests whose client left before the answer')
     this.#awake = counter('awake_seconds_total', 'Time with at least one replica')
-    this.#saved = counter('saved_replica_seconds_total', 'Replica seconds not spent while asleep')
     this.#inFlight = gauge('in_flight', 'Requests under way, waiting ones included')
     this.#waiting = gauge('waiting', 'Requests waiting for their workload')
     this.#waited = metrics.histogram({
@@ -62,7 +59,7 @@ export class ActivatorMetrics {
     this.#decisions.inc({ decision, because })
   }
 
-  /** This much time has passed: awake it costs, asleep it saves. */
+  /** This much time has passed, awake or asleep. */
   elapsed(seconds: number, note: (route: string, step: Omit<HistoryStep, 'at'>) => void): void {
     for (const { id, settings } of this.#core.registry.all()) {
       const { requests, coldStarts } = this.#movedSinceNote(id)
@@ -70,10 +67,8 @@ export class ActivatorMetrics {
       const object = main && this.#core.workloads.lastSeen(main)
       const replicas = main && this.#core.workloads.lastSeenReplicas(main)
       if (!object || replicas === undefined) continue
-      const former = formerReplicas(object, replicas)
       if (replicas > 0) this.#awake.inc({ route: id }, seconds)
       if (replicas > 0 || requests > 0) note(id, { requests, coldStarts, awakeSeconds: replicas > 0 ? seconds : 0 })
-      if (former > replicas) this.#saved.inc({ route: id }, seconds * (former - replicas))
     }
   }
 

@@ -48,7 +48,6 @@ export function assess(observed: Observed, around: Surroundings, now: number): A
     pullRequest: pullStatus(environment.status?.pullRequest, around, now),
     power: workloads.power,
     timeline: timelineOf(environment.status, workloads.power, now),
-    saved: savedOf(environment.status, workloads.sleeping, now),
   })
   const power = powerOf(observed, base, around, now)
   const { announced, stay, facts } = announce(observed, base, { rules, around, now })
@@ -247,27 +246,6 @@ function timelineOf(
   if (last?.power === current) return timeline
   const recent = timeline.filter(({ at }) => (parseTime(at) ?? 0) > now - weekMs)
   return [...recent, { at: formatTime(now), power: current } as const].slice(-60)
-}
-
-/** Counted when something else changes the status: a sleep of hours costs two writes. */
-function savedOf(
-  { saved, power }: EnvironmentStatus = {},
-  { cpu, memory }: { readonly cpu: number; readonly memory: number },
-  now: number,
-): EnvironmentStatus['saved'] {
-  const from = parseTime(saved?.countedAt)
-  const isCounting = from !== undefined && power === 'Asleep'
-  if (!isCounting)
-    return cpu + memory > 0 ? { cpuHours: 0, memoryGiBHours: 0, ...saved, countedAt: formatTime(now) } : saved
-  const hours = Math.max(0, now - from) / 3_600_000
-  // Rounded, and not before a quarter of an hour: this must not be what changes the status.
-  if (hours < 0.25) return saved
-  const round = (value: number) => Math.round(value * 100) / 100
-  return {
-    cpuHours: round((saved?.cpuHours ?? 0) + cpu * hours),
-    memoryGiBHours: round((saved?.memoryGiBHours ?? 0) + memory * hours),
-    countedAt: formatTime(now),
-  }
 }
 
 /** Why the rules of its class cannot be followed; undefined when they can. */

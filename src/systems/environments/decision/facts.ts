@@ -1,4 +1,3 @@
-import { amountOf } from '../../../kube/basics/quantity.ts'
 import { createHash } from 'node:crypto'
 import type { EnvironmentClass } from '../../../apis/environment-class.ts'
 import type { Environment, EnvironmentStatus } from '../../../apis/environment.ts'
@@ -32,30 +31,23 @@ export interface WorkloadFacts {
   readonly asleep: number
   /** Digest of all Pod templates; replica changes do not change it. */
   readonly hash: string
-  /** CPU in cores and memory in GiB that the sleeping Pods would request. */
-  readonly sleeping: { readonly cpu: number; readonly memory: number }
 }
 
 export function workloadFacts(workloads: readonly StoredObject[], formerly: Power | undefined): WorkloadFacts {
   const hash = createHash('sha256')
-  let [awake, asleep, starting, cpu, memory] = [0, 0, 0, 0, 0]
+  let [awake, asleep, starting] = [0, 0, 0]
   for (const workload of workloads.toSorted((left, right) => (left.metadata.uid < right.metadata.uid ? -1 : 1))) {
-    const { replicas = 1, template = {} } = (workload.spec ?? {}) as { replicas?: number; template?: PodTemplate }
+    const { replicas = 1, template = {} } = (workload.spec ?? {}) as { replicas?: number; template?: object }
     const { readyReplicas = 0 } = (workload.status ?? {}) as { readyReplicas?: number }
     hash.update(workload.metadata.uid).update(JSON.stringify(template))
     const former = Number(workload.metadata.annotations?.[marks.formerReplicas] ?? 0)
     if (replicas > 0) awake++
+    else if (former > 0) asleep++
     if (replicas > readyReplicas) starting++
-    if (replicas > 0 || former === 0) continue
-    asleep++
-    for (const { resources } of template.spec?.containers ?? []) {
-      cpu += former * amountOf(resources?.requests?.['cpu'])
-      memory += (former * amountOf(resources?.requests?.['memory'])) / 2 ** 30
-    }
   }
   const isWaking = awake > 0 && starting > 0 && (formerly === 'Asleep' || formerly === 'Waking')
   const power = isWaking ? 'Waking' : asleep > 0 && awake === 0 ? 'Asleep' : 'Awake'
-  return { power, awake, asleep, hash: hash.digest('hex').slice(0, 16), sleeping: { cpu, memory } }
+  return { power, awake, asleep, hash: hash.digest('hex').slice(0, 16) }
 }
 
 /** The last request that the activator knows of; undefined when there was none. */
@@ -91,10 +83,4 @@ export function ownerOf({ environment, namespace, environmentClass }: Observed):
 
 export function pullRequestOf({ environment, namespace }: Observed): string | undefined {
   return environment.spec.pullRequest?.url ?? namespace.metadata.annotations?.['sojourn.dev/pull-request']
-}
-
-interface PodTemplate {
-  readonly spec?: {
-    readonly containers?: readonly { readonly resources?: { readonly requests?: Readonly<Record<string, string>> } }[]
-  }
 }

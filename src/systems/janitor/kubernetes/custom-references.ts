@@ -12,7 +12,7 @@ const ownGroups = new Set([
   'pipelines.weave.works',
   'gitops.weave.works',
 ])
-const records = new Set(['Departure', 'CleanupCandidate', 'CleanupOptOut', 'UsageLedger'])
+const records = new Set(['Departure', 'CleanupCandidate', 'CleanupOptOut', 'UsageLedger', 'SavingsReport'])
 /** Our kinds that make a namespace used; the others configure its lifecycle or record it. */
 const residents = new Set(['Pipeline', 'GitopsCluster'])
 

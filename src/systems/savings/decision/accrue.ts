@@ -1,0 +1,64 @@
+import { addRow, rowKey, type SavingsRow } from '../../../apis/savings-report.ts'
+import { times } from '../../../kube/basics/requests.ts'
+import { formatTime } from '../../../kube/time.ts'
+import { costOf, type Prices } from './prices.ts'
+import type { Source } from './released.ts'
+
+/** What is counted and not stored yet: rows by day in UTC, such as `2026-11-18`. */
+export type Pending = Map<string, Map<string, SavingsRow>>
+
+export const dayMs = 86_400_000
+
+export function dayOf(at: number): string {
+  return formatTime(at).slice(0, 10)
+}
+
+/** Adds what the sources released between two instants. Each uid counts once for each instant, whatever put it to sleep or deleted it. */
+export function accrue(
+  pending: Pending,
+  { sources, from: start, to: now, prices }: { sources: readonly Source[]; from: number; to: number; prices: Prices },
+): void {
+  const counted = new Set<string>()
+  for (const source of sources) {
+    if (counted.has(source.uid)) continue
+    counted.add(source.uid)
+    const end = Math.min(now, source.until)
+    for (let from = Math.max(start, source.from), to; from < end; from = to) {
+      to = Math.min(end, (Math.floor(from / dayMs) + 1) * dayMs)
+      const day = dayOf(from)
+      if (!pending.has(day)) pending.set(day, new Map())
+      addRow(pending.get(day)!, rowOf(source, to - from, prices))
+    }
+  }
+}
+
+function rowOf({ place, system, state, amounts, region }: Source, ms: number, prices: Prices): SavingsRow {
+  const ofRegion = region === undefined ? undefined : (prices.aws[region] ?? prices.aws[''])
+  const seconds = times(amounts, ms / 1000)
+  return {
+    ...place,
+    system,
+    state,
+    currency: prices.currency,
+    cpuSeconds: seconds.cpu,
+    memoryGiBSeconds: seconds.memory,
+    gpuSeconds: seconds.gpu,
+    storageGiBSeconds: seconds.storage,
+    loadBalancerSeconds: seconds.loadBalancers,
+    cost: costOf(amounts, ms / 3_600_000, ofRegion ?? prices.namespaces[place.namespace ?? ''] ?? prices.unit),
+  }
+}
+
+/** Beyond this many rows a report counts the rest together: an object of the API has a maximum size. */
+const maxRows = 2000
+
+/** The rows of a report with others added. */
+export function mergedRows(stored: readonly SavingsRow[], added: Iterable<SavingsRow>): SavingsRow[] {
+  const rows = new Map(stored.map((row) => [rowKey(row), row]))
+  for (const each of added) {
+    const { owner: _, class: __, ...rest } = each
+    const fits = rows.size < maxRows || rows.has(rowKey(each))
+    addRow(rows, fits ? each : { ...rest, namespace: '(other)' })
+  }
+  return [...rows.values()]
+}

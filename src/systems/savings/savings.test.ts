@@ -1,0 +1,208 @@
+import { describe, expect, it } from 'vitest'
+import { savingsReport, type SavingsReport, type SavingsRow } from '../../apis/savings-report.ts'
+import { Client } from '../../client/client.ts'
+import { kubeSubject } from '../../departures/subjects/subject.ts'
+import { deployments } from '../../kube/core-types.ts'
+import type { StoredObject } from '../../kube/object.ts'
+import { formatTime } from '../../kube/time.ts'
+import { grouped, readSavings } from '../../app/operations/savings.ts'
+import { Informers } from '../../runtime/cache/informers.ts'
+import { silentLogger } from '../../runtime/observability/log.ts'
+import { Metrics } from '../../runtime/observability/metrics.ts'
+import { quietClock } from '../../runtime/time/quiet-clock.ts'
+import { startWorld, type World } from '../../../test/world.ts'
+import { Accountant } from './accountant.ts'
+import { defaultPrices } from './decision/prices.ts'
+
+const minute = 60_000
+const hour = 60 * minute
+const day = 24 * hour
+
+/** Starts an accountant with caches of its own, as a new process would. `kill` ends it without a last write. */
+function launch(world: World) {
+  const client = new Client(world.server.transport)
+  const { clock } = world
+  const informers = new Informers({ clock: quietClock(clock), log: silentLogger }, { freeze: true })
+  const metrics = new Metrics()
+  const ports = { clock, log: silentLogger, metrics }
+  const accountant = new Accountant({ client, informers, ports, prices: defaultPrices, horizonMs: 30 * day })
+  const stopping = new AbortController()
+  const running = accountant.controller.start(stopping.signal)
+  const kill = async () => {
+    stopping.abort()
+    await running
+    informers.close()
+  }
+  return {
+    metrics,
+    kill,
+    async stop() {
+      stopping.abort()
+      await running
+      await accountant.close()
+      informers.close()
+    },
+  }
+}
+
+function deploymentOf(name = 'shop', namespace = 'team', replicas = 2) {
+  const labels = { app: name }
+  const resources = { requests: { cpu: '250m', memory: '512Mi' } }
+  const template = { metadata: { labels }, spec: { containers: [{ name: 'app', image: 'app:1', resources }] } }
+  return {
+    apiVersion: 'apps/v1',
+    kind: 'Deployment',
+    metadata: { name, namespace },
+    spec: { replicas, selector: { matchLabels: labels }, template },
+  }
+}
+
+/** As the activator puts it to sleep and wakes it. */
+async function scale(world: World, replicas: number, { name = 'shop', namespace = 'team', former = 2 } = {}) {
+  const asleep = {
+    'sojourn.dev/former-replicas': String(former),
+    'sojourn.dev/asleep-since': formatTime(world.clock.now()),
+  }
+  const annotations = replicas < former ? asleep : { 'sojourn.dev/asleep-since': null }
+  const body = { metadata: { annotations }, spec: { replicas } }
+  await world.client.patch(deployments, { namespace, name }, { type: 'merge', body })
+  await world.pass(0)
+}
+
+async function depart(world: World, name = 'shop', namespace = 'team') {
+  const { metadata } = await world.client.get<StoredObject>(deployments, { namespace, name })
+  const ref = { apiVersion: 'apps/v1', kind: 'Deployment', namespace, name }
+  const by = { system: 'cleaner' } as const
+  const subject = kubeSubject(world.client, deployments, ref)
+  const result = await world.door.depart({ subject, uid: metadata.uid, because: 'target', by })
+  expect(result.result).toBe('gone')
+}
+
+const rowsOf = async (world: World) =>
+  (await world.client.list<SavingsReport>(savingsReport.type, { namespace: 'sojourn-system' })).items.flatMap(
+    ({ spec }) => spec.rows,
+  )
+const hoursOf = (rows: readonly SavingsRow[], state?: string) =>
+  rows
+    .filter((row) => state === undefined || row.state === state)
+    .reduce((sum, row) => sum + (row.cpuSeconds ?? 0), 0) / 3600
+
+describe('savings', () => {
+  it('counts a night of sleep as a reader would by hand: 2 × (250m, 512Mi) from 18:00 to 08:00', async () => {
+    await using world = await startWorld({ startAt: Date.parse('2026-01-05T18:00:00Z') })
+    await world.create(deploymentOf())
+    const running = launch(world)
+    await world.pass(0)
+    await scale(world, 0)
+    await world.pass(14 * hour)
+    await scale(world, 2)
+    await world.pass(10 * hour)
+    await running.stop()
+    const reports = (await world.client.list<SavingsReport>(savingsReport.type, { namespace: 'sojourn-system' })).items
+    expect(reports.map(({ spec }) => [spec.day, hoursOf(spec.rows)])).toEqual([
+      ['2026-01-05', 3],
+      ['2026-01-06', 4],
+    ])
+    const found = await readSavings(world.client, '2026-01-01')
+    const [total] = grouped(found.rows, 'total')
+    expect(total?.memoryGiBSeconds).toBeCloseTo(14 * 3600, 3)
+    // 7 core hours at 0.031611 and 14 GiB hours at 0.004237.
+    expect(total?.cost).toBeCloseTo(0.221277 + 0.059318, 6)
+    expect(running.metrics.render()).toContain(
+      'sojourn_saved_cpu_seconds_total{namespace="team",system="activator"} 25200',
+    )
+  })
+
+  it('counts on after kill -9 as if it had run, and nothing that it cannot know', async () => {
+    await using world = await startWorld()
+    await world.create(deploymentOf())
+    let running = launch(world)
+    await world.pass(0)
+    await scale(world, 0)
+    await world.pass(3 * hour + 7 * minute)
+    await running.kill()
+    await world.pass(2 * hour)
+    running = launch(world)
+    await world.pass(53 * minute)
+    await running.kill()
+    // Woken while no process runs: when is not known, so the time since the last report is not counted.
+    await world.pass(30 * minute)
+    await scale(world, 2)
+    running = launch(world)
+    await world.pass(hour)
+    await running.stop()
+    const hours = hoursOf(await rowsOf(world))
+    expect(hours).toBeLessThanOrEqual(6 * 0.5)
+    expect(hours).toBeGreaterThan((6 - 5 / 60) * 0.5 - 0.001)
+  })
+
+  it('counts what slept and was deleted once: asleep until it was deleted, deleted from then on', async () => {
+    await using world = await startWorld()
+    await world.create(deploymentOf())
+    const running = launch(world)
+    await world.pass(0)
+    await scale(world, 0)
+    await world.pass(4 * hour)
+    await depart(world)
+    await world.pass(6 * hour)
+    await running.stop()
+    const rows = await rowsOf(world)
+    expect(hoursOf(rows, 'Asleep')).toBeCloseTo(4 * 0.5, 2)
+    expect(hoursOf(rows, 'Deleted')).toBeCloseTo(6 * 0.5, 2)
+    expect(hoursOf(rows)).toBeLessThanOrEqual(10 * 0.5)
+    expect(rows.map(({ system }) => system).toSorted()).toEqual(['activator', 'cleaner'])
+  })
+
+  it('counts once what two replicas count, each from its own caches', async () => {
+    await using world = await startWorld()
+    await world.create(deploymentOf())
+    const both = [launch(world), launch(world)]
+    await world.pass(0)
+    await scale(world, 0)
+    await world.pass(5 * hour)
+    await scale(world, 2)
+    await world.pass(hour)
+    for (const running of both) await running.stop()
+    const hours = hoursOf(await rowsOf(world))
+    expect(hours).toBeLessThanOrEqual(5 * 0.5)
+    expect(hours).toBeGreaterThan((5 - 6 / 60) * 0.5)
+  })
+
+  it('ends with a restore, with a new object of the same name, and after 30 days', async () => {
+    await using world = await startWorld()
+    for (const name of ['again', 'old']) await world.create(deploymentOf(name))
+    const running = launch(world)
+    await world.pass(0)
+    await depart(world, 'again')
+    await depart(world, 'old')
+    await world.pass(2 * hour)
+    await world.create(deploymentOf('again'))
+    await world.pass(31 * day)
+    await running.stop()
+    const hours = hoursOf(await rowsOf(world))
+    expect(hours).toBeLessThanOrEqual((2 + 30 * 24) * 0.5)
+    expect(hours).toBeGreaterThan((2 + 30 * 24) * 0.5 - 0.1)
+  })
+
+  it('counts nothing that a user scaled down or deleted, and says which sleepers request nothing', async () => {
+    await using world = await startWorld()
+    await world.create(deploymentOf('own'))
+    await world.create(deploymentOf('gone'))
+    const bare = deploymentOf('bare')
+    delete (bare.spec.template.spec.containers[0] as { resources?: unknown }).resources
+    await world.create(bare)
+    const running = launch(world)
+    await world.client.patch(
+      deployments,
+      { namespace: 'team', name: 'own' },
+      { type: 'merge', body: { spec: { replicas: 0 } } },
+    )
+    await world.client.deleteObject(deployments, { namespace: 'team', name: 'gone' })
+    await world.pass(0)
+    await scale(world, 0, { name: 'bare' })
+    await world.pass(3 * hour)
+    await running.stop()
+    expect(hoursOf(await rowsOf(world))).toBe(0)
+    expect(running.metrics.render()).toContain('sojourn_savings_uncounted_workloads 1')
+  })
+})
