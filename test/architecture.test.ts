@@ -34,7 +34,7 @@ const layers: Record<string, readonly string[]> = {
   ],
   apiserver: ['packaging', 'kube', 'cel', 'parsing'],
   workloads: ['kube', 'client', 'runtime'],
-  admission: ['kube', 'cel', 'apis', 'client', 'runtime', 'departures', 'tenancy', 'systems', 'apiserver'],
+  admission: ['packaging', 'kube', 'cel', 'apis', 'client', 'runtime', 'departures', 'tenancy', 'systems', 'apiserver'],
   forecast: [
     'kube',
     'apis',

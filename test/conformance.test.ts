@@ -1,4 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { randomUUID } from 'node:crypto'
+import { KubernetesAdmission } from '../src/admission/registered/kubernetes-admission.ts'
+import { MemoryStore } from '../src/apiserver/store/memory-store.ts'
 import { startTestServer, type TestServer } from './apiserver/test-server.ts'
 import { systemClock } from '../src/runtime/time/clock.ts'
 import { knownDifferences } from './conformance/known-differences.ts'
@@ -13,7 +16,10 @@ describe('the embedded API server answers as kube-apiserver does', () => {
   let target: Target
   const recording = readRecording()
   beforeAll(async () => {
-    server = await startTestServer({ clock: systemClock })
+    const store = new MemoryStore({ clock: systemClock })
+    const kubernetes = new KubernetesAdmission(store)
+    server = await startTestServer({ clock: systemClock, store, admission: [kubernetes.hook] })
+    kubernetes.start({ server, uid: randomUUID, call: () => Promise.reject(new Error('no webhook is called here')) })
     const { url } = await server.listen({ port: 0 })
     const { authority, tokens } = server.credentials
     target = { url, ca: authority, token: tokens.tokenOf('system:admin') ?? '' }

@@ -43,7 +43,7 @@ export async function buildBinary(packageFolder: string, folder: string): Promis
 }
 
 function assets(packageFolder: string, parts: string): Record<string, string> {
-  const shipped = ['ui', 'crds'].flatMap((folder) =>
+  const shipped = ['ui', 'crds', 'policies'].flatMap((folder) =>
     readdirSync(join(packageFolder, folder), { recursive: true, encoding: 'utf8' }).map((file) => `${folder}/${file}`),
   )
   const files = [...shipped, 'package.json', 'dist/types.generated.json', 'THIRD-PARTY-LICENSES.txt']

@@ -34,6 +34,7 @@ async function buildPackage(): Promise<void> {
     recursive: true,
     filter: (name) => !name.endsWith('kustomization.yaml'),
   })
+  cpSync(join(root, 'deploy/policies'), join(packageFolder, 'policies'), { recursive: true })
   for (const file of ['LICENSE', 'README.md']) cpSync(join(root, file), join(packageFolder, file))
   const licences = licencesOf(chunks.flatMap((chunk) => chunk.moduleIds))
   writeFileSync(join(packageFolder, 'THIRD-PARTY-LICENSES.txt'), licences)
@@ -62,7 +63,7 @@ function manifest(): object {
     engines: { node: '>=26' },
     bin: { sojourn: 'dist/cli.js', 'kubectl-sojourn': 'dist/cli.js' },
     exports: { './package.json': './package.json' },
-    files: ['dist', 'ui', 'crds', 'LICENSE', 'THIRD-PARTY-LICENSES.txt'],
+    files: ['dist', 'ui', 'crds', 'policies', 'LICENSE', 'THIRD-PARTY-LICENSES.txt'],
     // Told by "sojourn version".
     commit: commit(),
   }

@@ -63,7 +63,7 @@ async function healthy(chosen: readonly Guard[], filesOf: TestFinder): Promise<r
 }
 
 async function takenOut(guard: Guard, filesOf: TestFinder): Promise<readonly string[]> {
-  const file = join(root, guard.file)
+  const file = moduleOf(guard)
   mutant = guard
   vitest.invalidateFile(file)
   const { failed, isStuck } = await run(filesOf(guard.case), [guard.case], limitMs)
@@ -103,9 +103,20 @@ async function run(files: readonly string[], names: readonly string[], withinMs:
   return resultsOf(ended.testModules.filter(({ moduleId }) => paths.has(moduleId)))
 }
 
+/** The module whose code is changed: a data file is changed where the program reads it. */
+function moduleOf({ file }: Guard): string {
+  return join(root, file.endsWith('.ts') ? file : 'src/packaging/package-files.ts')
+}
+
 function transform(code: string, id: string): string | undefined {
-  if (!mutant || id.split('?')[0] !== join(root, mutant.file)) return undefined
-  return code.replace(mutant.guard, () => mutant?.without ?? '')
+  if (!mutant || id.split('?')[0] !== moduleOf(mutant)) return undefined
+  const reading = 'return readFileSync(join(packageRoot(), isSource ? placeInSource(name) : name))'
+  const { file, guard, without } = mutant
+  if (file.endsWith('.ts')) return code.replace(guard, () => without)
+  if (!code.includes(reading)) throw new Error(`package-files.ts does not read files as "${reading}" any more`)
+  const changed = `Buffer.from(read.toString().replace(${JSON.stringify(guard)}, () => ${JSON.stringify(without)}))`
+  const isIt = `placeInSource(name) === ${JSON.stringify(file)}`
+  return code.replace(reading, () => `${reading.replace('return', 'const read =')}\nreturn ${isIt} ? ${changed} : read`)
 }
 
 function resultsOf(modules: readonly TestModule[]): Results {

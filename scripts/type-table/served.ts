@@ -46,6 +46,8 @@ export const served: Readonly<Record<string, readonly string[]>> = {
     'validatingadmissionpolicybindings',
     'validatingwebhookconfigurations',
     'mutatingwebhookconfigurations',
+    'mutatingadmissionpolicies',
+    'mutatingadmissionpolicybindings',
   ],
 }
 
@@ -106,6 +108,8 @@ export const categories: Readonly<Record<string, readonly string[]>> = {
     'validatingadmissionpolicybindings',
     'validatingwebhookconfigurations',
     'mutatingwebhookconfigurations',
+    'mutatingadmissionpolicies',
+    'mutatingadmissionpolicybindings',
   ],
 }
 

@@ -17,6 +17,7 @@ export function selectorOf(field: string): Selector {
   const careful = (operand: CelValue): CelValue => {
     if (operand instanceof CelError) return operand
     if (operand instanceof CelOptional) return selectOptional(operand, field)
+    if (operand === null) return missing
     return isMap(operand) ? found(lookup(operand, field), missing) : noSuchOverload
   }
   if (isSuspect) return careful

@@ -148,7 +148,9 @@ class Parser {
         this.#need(']')
         expr = this.#builder.node({ kind: 'index', at, operand: expr, index, isOptional })
       } else if (this.#is('{') && (expr.kind === 'name' || expr.kind === 'select')) {
-        throw new SourceFault('message construction is not supported', at)
+        if (!this.#macros.has(objectsAsMaps)) throw new SourceFault('message construction is not supported', at)
+        this.#need('{')
+        expr = this.#builder.node({ kind: 'map', at, entries: this.#entries(() => this.#fieldName()) })
       } else return expr
     }
   }
@@ -215,11 +217,18 @@ class Parser {
     return elements
   }
 
-  #entries(): { key: Expr; value: Expr; isOptional: boolean }[] {
+  #fieldName(): Expr {
+    const { kind, text, at } = this.#token
+    if (kind !== 'name' && kind !== 'field') throw this.#unexpected()
+    this.#next += 1
+    return this.#builder.node({ kind: 'literal', at, value: text })
+  }
+
+  #entries(readKey = () => this.#expression()): { key: Expr; value: Expr; isOptional: boolean }[] {
     const entries: { key: Expr; value: Expr; isOptional: boolean }[] = []
     while (!this.#is('}')) {
       const isOptional = this.#take('?')
-      const key = this.#expression()
+      const key = readKey()
       this.#need(':')
       entries.push({ key, value: this.#expression(), isOptional })
       if (!this.#take(',')) break
@@ -228,6 +237,9 @@ class Parser {
     return entries
   }
 }
+
+/** Named among the macros, it lets `Object.spec{replicas: 1}` stand for `{'replicas': 1}`, as mutations write it. */
+export const objectsAsMaps = 'Object{}'
 
 function shown({ kind, text }: Token): string {
   return kind === 'end' ? text : `'${text.length > 40 ? `${text.slice(0, 40)}…` : text}'`

@@ -61,7 +61,7 @@ function parseType(text: string): Type {
 }
 
 /** Names of the libraries' own types, which may stand before a member's dot. */
-const opaqueNames = /^(?:net\.IP|net\.CIDR|kubernetes\.\w+|vtex\.Pair)$/
+const opaqueNames = /^(?:net\.IP|net\.CIDR|kubernetes\.[\w.]+|vtex\.Pair)$/
 
 function receiverType(text: string): Type | undefined {
   const isType = Object.hasOwn(simpleTypes, text) || /^[A-Z]$/.test(text) || text.endsWith(')')

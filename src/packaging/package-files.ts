@@ -6,7 +6,7 @@ import { pathToFileURL } from 'node:url'
 /** A file of the package by its name there, such as `ui/index.html`. */
 export function readPackageFile(name: string): Buffer {
   if (isSea()) return Buffer.from(getRawAsset(name) as ArrayBuffer)
-  return readFileSync(join(packageRoot(), isSource ? (sourcePlaces[name] ?? name) : name))
+  return readFileSync(join(packageRoot(), isSource ? placeInSource(name) : name))
 }
 
 /** The names, relative to the folder, of all files below a folder of the package. */
@@ -35,9 +35,9 @@ export function threadEntry(name: keyof typeof threads): URL {
 /** Whether the program runs from the checkout, not from a bundle. */
 export const isSource = import.meta.url.endsWith('.ts')
 
-/** Files that stand elsewhere in the checkout than in the package. */
-const sourcePlaces: Readonly<Record<string, string>> = {
-  'dist/types.generated.json': 'src/apiserver/schema/types/types.generated.json',
+/** Some files stand elsewhere in the checkout than in the package. */
+function placeInSource(name: string): string {
+  return name.replace(/^dist\/types/, 'src/apiserver/schema/types/types').replace(/^policies\//, 'deploy/policies/')
 }
 
 let root: string | undefined

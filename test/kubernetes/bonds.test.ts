@@ -9,7 +9,7 @@ import { startReferenceCluster, type ReferenceCluster } from '../../scripts/refe
 import { ensureTool, whyUnavailable } from '../../scripts/reference-cluster/tools.ts'
 import { installManifests } from '../../src/app/install/install.ts'
 import { bond, type Bond } from '../../src/apis/bond.ts'
-import { bondPolicies } from '../../src/admission/policies/mark-policies.ts'
+import { shippedPolicies } from '../../src/admission/policies/policy.ts'
 import type { Run } from '../../src/app/cluster/run.ts'
 import { Client } from '../../src/client/client.ts'
 import { loadKubeconfig } from '../../src/client/kubeconfig.ts'
@@ -169,7 +169,7 @@ describe.skipIf(missing)('Bonds on a real kube-apiserver', () => {
     await vi.waitFor(() => expect(attempt('cm', 'database', '-n', 'far')).rejects.toThrow(alone), wait)
 
     // Without the policy nothing is refused, and both clusters say so.
-    const policies = bondPolicies().filter(({ metadata }) => metadata.name === 'sojourn-in-use')
+    const policies = shippedPolicies('bond-policies').filter(({ metadata }) => metadata.name === 'sojourn-in-use')
     await apply(configMap('far', 'app'))
     const readyOf = (found: Bond | undefined) => found?.status?.conditions?.[0]?.reason
     const reasons = async () => [

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { approval as approvalKind, type Approval, type ApprovalSpec } from '../../src/apis/approval.ts'
 import { pipeline as pipelineKind, type Pipeline } from '../../src/apis/pipeline.ts'
-import { approvalAdmission, approvalManifests } from '../../src/admission/policies/approval-policy.ts'
+import { shippedPolicies } from '../../src/admission/policies/policy.ts'
 import { Client } from '../../src/client/client.ts'
 import { systemClock } from '../../src/runtime/time/clock.ts'
 import { silentLogger } from '../../src/runtime/observability/log.ts'
@@ -19,12 +19,12 @@ const clusterRoles = { ...rbac, kind: 'ClusterRole', plural: 'clusterroles', nam
 const roleBindings = { ...rbac, kind: 'RoleBinding', plural: 'rolebindings', namespaced: true }
 
 beforeEach(async () => {
-  home = await TestCluster.start({ admission: [approvalAdmission] })
+  home = await TestCluster.start({ hasPolicies: true })
   test = new TestPromoter(home)
   await home.namespace('team')
   await home.client.create(
     clusterRoles,
-    approvalManifests.find(({ kind }) => kind === 'ClusterRole')!,
+    shippedPolicies('approvals').find(({ kind }) => kind === 'ClusterRole')!,
   )
   await home.client.create(roleBindings, {
     apiVersion: 'rbac.authorization.k8s.io/v1',

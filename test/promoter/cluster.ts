@@ -1,8 +1,11 @@
+import { randomUUID } from 'node:crypto'
 import { customResourceDefinitions } from '../../src/kube/core-types.ts'
 import { approval as approvalKind } from '../../src/apis/approval.ts'
 import { gitopsCluster } from '../../src/apis/gitops-cluster.ts'
 import { pipeline as pipelineKind, type Pipeline, type PipelineSpec } from '../../src/apis/pipeline.ts'
+import { KubernetesAdmission } from '../../src/admission/registered/kubernetes-admission.ts'
 import type { AdmissionHook } from '../../src/apiserver/objects/contract/admission.ts'
+import { MemoryStore } from '../../src/apiserver/store/memory-store.ts'
 import { startTestServer, type TestServer } from '../apiserver/test-server.ts'
 import { Client } from '../../src/client/client.ts'
 import { TransportError } from '../../src/client/transport-error.ts'
@@ -59,9 +62,16 @@ export class TestCluster {
     this.client = new Client(this.transport)
   }
 
-  static async start(given: { types?: ResourceType[]; admission?: AdmissionHook[] } = {}): Promise<TestCluster> {
-    const { types = [helmRelease, kustomization], admission = [] } = given
-    const cluster = new TestCluster(await startTestServer({ clock: systemClock, admission }))
+  static async start(
+    given: { types?: ResourceType[]; hasPolicies?: boolean; admission?: AdmissionHook[] } = {},
+  ): Promise<TestCluster> {
+    const { types = [helmRelease, kustomization], hasPolicies = false, admission = [] } = given
+    const store = new MemoryStore({ clock: systemClock })
+    const kubernetes = new KubernetesAdmission(store)
+    const server = await startTestServer({ clock: systemClock, store, admission: [...admission, kubernetes.hook] })
+    const call = () => Promise.reject(new Error('no webhook is called here'))
+    if (hasPolicies) kubernetes.start({ server, uid: randomUUID, call })
+    const cluster = new TestCluster(server)
     for (const { crd } of [pipelineKind, gitopsCluster, approvalKind])
       await cluster.client.create(customResourceDefinitions, crd)
     for (const type of types) await cluster.install(type)

@@ -26,25 +26,19 @@ export const admissionGuards: readonly Guard[] = [
     ['17: a Bond does not tell', 'if (refused) return unseen(refused)', ''],
     ['keeps Bonds of an administrator in their namespace', 'if (notLent) return unseen(notLent)', ''],
   ]),
-  ...inFile('src/admission/policies/record-policy.ts', [
-    [
-      '50',
-      'if (!changesRecord(review) || isPartOfRestore(review)) return',
-      'if (changesRecord(review) || !isPartOfRestore(review)) return',
-    ],
-    ['52', "if (subresource === 'status') return isOne(withStatus)", "if (subresource === 'status') return false"],
-    ['53', 'const records = [departure, cleanupCandidate, usageLedger]', 'const records = [departure]'],
+  ...inFile('deploy/policies/record-policies.yaml', [
+    ['50', ".check('impersonate').allowed()", ".check('impersonate').allowed() || true"],
+    ['52', '          - bonds/status\n', ''],
+    ['53', '          - usageledgers\n', ''],
   ]),
-  ...inFile('src/admission/policies/service-policy.ts', [
-    ['18', 'waitingFiles === undefined', 'true'],
-    ['19', 'tlsSecret === undefined', 'true'],
+  ...inFile('deploy/policies/service-policies.yaml', [
+    ['18', 'size(variables.page) != 2 ||', 'true ||'],
+    ['19', "variables.secret == '' ||", 'true ||'],
   ]),
   ...inFile('src/systems/promoter/http/signature.ts', [['54', '? sharedApprover : keyId', '? keyId : keyId']]),
   ...inFile('src/tenancy/creator-record.ts', [
     ['31', 'if (!old || !deepEqual(old.spec, object.spec)) return', 'if (!old) return'],
   ]),
-  ...inFile('src/admission/policies/mark-policies.ts', [
-    ['46', "...boundPolicy('sojourn-depends-on', dependsOn),", ''],
-  ]),
+  ...inFile('deploy/policies/bond-policies.yaml', [['46', 'policyName: sojourn-depends-on', 'policyName: another']]),
   ...inFile('src/apis/schema.ts', [['13', "pattern: '^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$',", '']]),
 ]

@@ -1,5 +1,7 @@
 import { sojournNamespace } from '../../apis/group.ts'
 import type { KubeObject } from '../../kube/object.ts'
+import { yaml } from '../../kube/yaml.ts'
+import { readPackageFile } from '../../packaging/package-files.ts'
 
 export const policyVersion = 'admissionregistration.k8s.io/v1'
 export const policyLabels = { 'app.kubernetes.io/name': 'sojourn', 'app.kubernetes.io/part-of': 'sojourn' }
@@ -49,4 +51,12 @@ export function celText(text: string): string {
 /** The annotations of `object` or `oldObject` in CEL; none where there are none, and before a create. */
 export function celAnnotations(object: 'object' | 'oldObject'): string {
   return `${object} != null && has(${object}.metadata.annotations) ? ${object}.metadata.annotations : {}`
+}
+
+/** Policies without parameters are YAML files, in deploy/policies and in the package: that is how their readers know them. */
+export type PolicyFile = 'approvals' | 'keep-policies' | 'bond-policies' | 'record-policies' | 'service-policies'
+
+export function shippedPolicies(file: PolicyFile): readonly KubeObject[] {
+  const documents = yaml().parseAllDocuments(readPackageFile(`policies/${file}.yaml`).toString())
+  return [...documents].map((document) => document.toJSON() as KubeObject)
 }

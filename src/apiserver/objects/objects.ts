@@ -4,7 +4,7 @@ import type { Kinds } from '../kinds/kinds.ts'
 import type { Clock } from '../store/clock.ts'
 import type { Document } from '../store/document.ts'
 import type { Store, View } from '../store/store.ts'
-import type { AdmissionHook } from './contract/admission.ts'
+import { writeWithAnswers, type AdmissionHook } from './contract/admission.ts'
 import { decideCreate } from './write/create-object.ts'
 import { decodeBody } from './write/decode-body.ts'
 import { deleteCollection } from './delete/delete-collection.ts'
@@ -70,8 +70,9 @@ export class Objects implements Disposable {
     const { store, kinds, clock, random, uid, admission = [], tracksFields = true } = options
     const { cascades = () => false, deletionRecords } = options
     const addresses = new ServiceAddresses(store)
-    const hooks = [namespaceLifecycle, serviceAccountDefault, addresses, ...admission]
-    this.#ports = { store, kinds, clock, random, uid, hooks, cascades, deletionRecords, tracksFields }
+    const hooks: readonly AdmissionHook[] = [namespaceLifecycle, serviceAccountDefault, addresses, ...admission]
+    const write = writeWithAnswers(store, () => hooks.some((hook) => hook.isAsking?.() ?? false))
+    this.#ports = { store, write, kinds, clock, random, uid, hooks, cascades, deletionRecords, tracksFields }
     this.#hub = new WatchHub({ store, clock, random })
     const unsubscribe = kinds.subscribe((gone) => this.#hub.endAll((type) => gone.includes(type)))
     this.#stop = [unsubscribe, () => addresses.close(), () => this.#hub.close()]
@@ -107,7 +108,7 @@ export class Objects implements Disposable {
       throw new StatusError('BadRequest', 'an empty namespace may not be set during creation')
     const options = parseWriteOptions('CreateOptions', request)
     const { object, warnings } = decodeBody(type, withJsonBody(request), options)
-    return this.#ports.store.write((view) =>
+    return this.#ports.write((view) =>
       decideCreate(this.#ports, view, { type, namespace, object, user, options, warnings }),
     )
   }

@@ -57,6 +57,8 @@ export interface View {
   dependentsOf(ownerUid: string, limit: number): readonly Dependent[]
   countBlocking(ownerUid: string): number
   addressOf(uid: string): Address | undefined
+  /** What earlier attempts of this write learned outside the transaction; absent where nothing is asked. */
+  readonly answers?: Map<string, unknown>
 }
 
 /** The changes of a write, and its answer, which is returned once they are durable. */

@@ -14,11 +14,10 @@ import { machineAndPrivate } from '../../runtime/http/outgoing.ts'
 import { proveOutgoing } from '../../runtime/http/prove-outgoing.ts'
 import type { RouteUser } from '../../runtime/http/route.ts'
 import { ownKindsAdmission } from '../../admission/admission.ts'
+import { KubernetesAdmission } from '../../admission/registered/kubernetes-admission.ts'
+import { webhookCaller } from '../../admission/registered/webhook-call.ts'
 import { unknownKindsHook } from '../../admission/unknown-kinds.ts'
-import { approvalAdmission } from '../../admission/policies/approval-policy.ts'
 import { creatorAdmission, type MayDo } from '../../admission/creator-admission.ts'
-import { recordAdmission } from '../../admission/policies/record-policy.ts'
-import { serviceAdmission, type PluralOf } from '../../admission/policies/service-policy.ts'
 import { EnvironmentAdmission } from '../../admission/environment-admission.ts'
 import { BondAdmission } from '../../admission/bond-admission.ts'
 import { authorizer } from '../../admission/bond-authorizer.ts'
@@ -72,21 +71,21 @@ export async function startUp(given: Config, log: Logger): Promise<Up> {
   const home = Promise.withResolvers<Client>()
   const mayDo: MayDo = (user, access) => server.authorize(user, { subresource: '', ...access }).allowed
   const isSojourn = ({ name }: User) => name === sojournUser.name
-  const plural: PluralOf = (group, kind) =>
-    [...server.kinds.all()].find((served) => served.group === group && served.kind === kind)?.plural
-  const tenancy = [
-    creatorAdmission(mayDo, isSojourn),
-    recordAdmission(mayDo, isSojourn),
-    serviceAdmission(mayDo, { isSojourn, plural }),
-  ]
-  const browsers = new BrowserAccess(clock)
+  const [browsers, kubernetes] = [new BrowserAccess(clock), new KubernetesAdmission(store)]
   const server = await createApiServer({
     store,
     clock,
     random: systemRandom,
     uid: () => randomUUID(),
     credentialsDirectory: directory.file('pki'),
-    admission: [...tenancy, ownKindsAdmission, approvalAdmission, bonds.hook, environments.hook, ...notices],
+    admission: [
+      creatorAdmission(mayDo, isSojourn),
+      ownKindsAdmission,
+      bonds.hook,
+      environments.hook,
+      ...notices,
+      kubernetes.hook,
+    ],
     cascades: bonds.cascades,
     deletionRecords: userDeletionRecords(clock, bonds),
     cascadeRecordAccess: recordAccess,
@@ -111,6 +110,7 @@ export async function startUp(given: Config, log: Logger): Promise<Up> {
   lifecycle.runEverywhere(loopLag(instance))
   // Before the server accepts a deletion.
   await Promise.all([bonds.follow(informers, client, authorizer(server)), environments.follow(informers, client)])
+  kubernetes.start({ server, uid: randomUUID, call: webhookCaller({ ...instance.networks.administrators, store }) })
   const { url } = await server.listen({ port: config.port, host: config.host })
   // A server for one person. One that listens on every address is not: which name others use is theirs to say.
   const localUrl = isAnyAddress(config.host) ? undefined : url

@@ -1,11 +1,8 @@
 import { allKinds } from '../../apis/all-kinds.ts'
 import { sojournNamespace } from '../../apis/group.ts'
 import type { KubeObject } from '../../kube/object.ts'
-import { bondPolicies, keepPolicies } from '../../admission/policies/mark-policies.ts'
-import { approvalManifests } from '../../admission/policies/approval-policy.ts'
+import { shippedPolicies } from '../../admission/policies/policy.ts'
 import { creatorPolicies, type CreatorAdmission } from '../../admission/policies/creator-policy.ts'
-import { recordPolicies } from '../../admission/policies/record-policy.ts'
-import { servicePolicies } from '../../admission/policies/service-policy.ts'
 import type { Role } from '../config/config.ts'
 import { clusterRoles, peopleManifests, rbacFor } from './rbac.ts'
 import { workloadManifests } from './workloads.ts'
@@ -41,12 +38,12 @@ export function installManifests(options: InstallOptions): readonly KubeObject[]
       options: ['takeover', 'detection', ...(admission === 'Webhook' ? ['creatorWebhook'] : [])],
     }),
     ...peopleManifests(),
-    ...keepPolicies(),
-    ...recordPolicies(),
+    ...shippedPolicies('keep-policies'),
+    ...shippedPolicies('record-policies'),
     ...creatorPolicies({ admission, restorers }),
-    ...(roles.includes('activator') ? servicePolicies() : []),
-    ...(roles.includes('collector') ? bondPolicies() : []),
-    ...(roles.includes('promoter') ? [...approvalManifests, emptySecret(promoterSecret)] : []),
+    ...(roles.includes('activator') ? shippedPolicies('service-policies') : []),
+    ...(roles.includes('collector') ? shippedPolicies('bond-policies') : []),
+    ...(roles.includes('promoter') ? [...shippedPolicies('approvals'), emptySecret(promoterSecret)] : []),
     ...workloadManifests({ ...options, roles }),
     ...(roles.includes('cleaner') ? webhookManifests() : []),
   ]

@@ -11,6 +11,8 @@ export interface HttpRequest {
   readonly body?: Uint8Array
   /** Certificates to trust instead of the machine's, in PEM. */
   readonly ca?: string | undefined
+  /** The name that the server's certificate must have, where it is not that of the URL. */
+  readonly serverName?: string
   readonly signal?: AbortSignal | undefined
   /** More than this is not read. Defaults to 1 MiB. */
   readonly maxBytes?: number
@@ -64,10 +66,9 @@ const defaultTimeoutMs = 10_000
 const defaultMaxBytes = 1024 * 1024
 
 /** Carries one request out by an agent, whole answer or none: `networkHttp` for what users name, by itself inside the cluster. */
-export function send(
-  { method, url, headers, body, signal, maxBytes = defaultMaxBytes, timeoutMs = defaultTimeoutMs }: HttpRequest,
-  agent: Agent | PlainAgent,
-): Promise<HttpResponse> {
+export function send(request: HttpRequest, agent: Agent | PlainAgent): Promise<HttpResponse> {
+  const { method, url, headers, body, signal, serverName } = request
+  const { maxBytes = defaultMaxBytes, timeoutMs = defaultTimeoutMs } = request
   return new Promise((resolve, reject) => {
     const target = new URL(url)
     if (target.protocol !== 'https:' && target.protocol !== 'http:')
@@ -78,6 +79,7 @@ export function send(
       agent,
       headers: { ...headers, ...(body ? { 'content-length': String(body.byteLength) } : {}) },
       ...(signal ? { signal } : {}),
+      ...(serverName ? { servername: serverName } : {}),
     }
     const outgoing = open(target, options, (incoming) => {
       const chunks: Buffer[] = []

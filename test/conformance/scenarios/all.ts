@@ -1,4 +1,5 @@
 import type { Scenario } from '../target.ts'
+import { admissionPolicies } from './admission.ts'
 import { access } from './access.ts'
 import { builtins, customResources, definitionFaults } from './kinds.ts'
 import { lifecycle, lists, patches } from './objects.ts'
@@ -28,4 +29,5 @@ export const scenarios: readonly Scenario[] = [
   ownerReferences,
   customOwners,
   deleteManners,
+  admissionPolicies,
 ]

@@ -4,7 +4,6 @@ import { namespaceRules } from './namespace-rules.ts'
 import { podRules } from './pod-rules.ts'
 import { secretRules } from './secret-rules.ts'
 import { volumeClaimRules, volumeRules } from './volume-rules.ts'
-import { webhookRules } from './webhook-rules.ts'
 
 /** Kinds whose `metadata.generation` counts spec changes. */
 const hasGeneration = new Set([
@@ -28,6 +27,10 @@ const hasGeneration = new Set([
   'prioritylevelconfigurations.flowcontrol.apiserver.k8s.io',
   'validatingadmissionpolicies.admissionregistration.k8s.io',
   'validatingadmissionpolicybindings.admissionregistration.k8s.io',
+  'validatingwebhookconfigurations.admissionregistration.k8s.io',
+  'mutatingwebhookconfigurations.admissionregistration.k8s.io',
+  'mutatingadmissionpolicies.admissionregistration.k8s.io',
+  'mutatingadmissionpolicybindings.admissionregistration.k8s.io',
 ])
 
 /** Kinds that a PUT creates when they do not exist. */
@@ -81,8 +84,6 @@ const special: Readonly<Record<string, Partial<KindRules>>> = {
   persistentvolumes: volumeRules,
   persistentvolumeclaims: volumeClaimRules,
   'jobs.batch': jobRules,
-  'validatingwebhookconfigurations.admissionregistration.k8s.io': webhookRules,
-  'mutatingwebhookconfigurations.admissionregistration.k8s.io': webhookRules,
 }
 
 /** The rules of a built-in kind, by its name in the store. */

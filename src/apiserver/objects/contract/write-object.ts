@@ -13,6 +13,8 @@ import type { DeletionRecords } from './deletion-record.ts'
 /** What writes need. */
 export interface WritePorts {
   readonly store: Store
+  /** Carries out a decision on the store; hooks may ask outside in between. */
+  readonly write: Store['write']
   readonly kinds: Kinds
   readonly clock: Clock
   /** A number in [0, 1). */

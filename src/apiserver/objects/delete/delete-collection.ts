@@ -18,9 +18,7 @@ export async function deleteCollection(ports: WritePorts, request: DeleteCollect
     const attempts = chunk.map(({ value: { metadata } }) => {
       const { name, namespace } = metadata
       const one = { type, user, ...placeOf({ name, namespace }) }
-      return ports.store
-        .write((view) => decideDelete(ports, view, { request: one, options }))
-        .catch(ignoring('NotFound'))
+      return ports.write((view) => decideDelete(ports, view, { request: one, options })).catch(ignoring('NotFound'))
     })
     await Promise.all(attempts)
   }

@@ -25,7 +25,7 @@ const collectorFinalizers: Readonly<Record<Propagation, readonly string[]>> = {
 /** Removes an object or, while something holds it, marks it for deletion. */
 export async function deleteObject(ports: WritePorts, request: DeleteRequest): Promise<DeleteResult> {
   const options = parseDeleteOptions(request)
-  return ports.store.write((view) => decideDelete(ports, view, { request, options }))
+  return ports.write((view) => decideDelete(ports, view, { request, options }))
 }
 
 /** A dependent that the collector found to have no owner left. */
@@ -44,7 +44,7 @@ export interface UnownedDelete {
 export function deleteIfUnowned(ports: WritePorts, unowned: UnownedDelete): Promise<'gone' | 'leaving' | 'changed'> {
   const { request, owners } = unowned
   const options = parseDeleteOptions(request)
-  return ports.store.write((view) => {
+  return ports.write((view) => {
     if (owners.some((reference) => isKeptBy(view, reference, unowned))) return { answer: 'changed', changes: [] }
     try {
       const { changes } = decideDelete(ports, view, { request, options })

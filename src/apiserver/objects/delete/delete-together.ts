@@ -3,6 +3,7 @@ import { isStatusError, StatusError } from '../../../kube/status-error.ts'
 import type { ServedKind } from '../../kinds/contract/served-kind.ts'
 import type { Address, Change, View } from '../../store/store.ts'
 import { requireNamespace } from '../admission/namespace-lifecycle.ts'
+import { Question } from '../contract/admission.ts'
 import type { NamedRequest } from '../contract/request.ts'
 import { isTerminating } from '../contract/terminating.ts'
 import type { WritePorts } from '../contract/write-object.ts'
@@ -11,7 +12,7 @@ import { decideDelete } from './delete-object.ts'
 
 /** Runs work that deletes several objects and records them, in one transaction. The work must be free of side effects. */
 export function deleteTogether<T>(ports: WritePorts, work: (together: Together) => T): Promise<T> {
-  return ports.store.write((view) => {
+  return ports.write((view) => {
     const together = new Together(ports, view)
     return { answer: work(together), changes: together.changes }
   })
@@ -41,7 +42,8 @@ export class Together {
     try {
       if (step()) return true
     } catch (error) {
-      if (!isStatusError(error)) throw error
+      // What a webhook has to be asked about is deleted on its own.
+      if (!isStatusError(error) && !(error instanceof Question)) throw error
     }
     for (const change of this.changes.splice(before)) this.#gone.delete(keyOf(change))
     return false

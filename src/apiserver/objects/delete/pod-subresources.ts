@@ -21,9 +21,9 @@ interface Binding {
 /** POST of `binding` and `eviction` below a pod. */
 export async function createPodSubresource(ports: WritePorts, request: CreateRequest): Promise<WriteResult> {
   const { subresource } = request
-  if (subresource === 'binding') return ports.store.write((view) => bind(ports, view, request))
+  if (subresource === 'binding') return ports.write((view) => bind(ports, view, request))
   if (subresource === 'eviction') {
-    await ports.store.write((view) => evict(ports, view, request))
+    await ports.write((view) => evict(ports, view, request))
     return success
   }
   throw new StatusError('MethodNotAllowed', `the server does not allow this method on the requested resource`)

@@ -5,7 +5,7 @@ import type { ServedKind } from '../../kinds/contract/served-kind.ts'
 import { invalid } from '../../schema/types/field-error.ts'
 import { trackUpdate } from '../../schema/managed-fields/track-update.ts'
 import type { Decision, View } from '../../store/store.ts'
-import { mutate, validate, type Review } from '../contract/admission.ts'
+import { mutate, sharedByAttempts, validate, type Review } from '../contract/admission.ts'
 import { alreadyExists, badRequest } from '../contract/failures.ts'
 import { generateName, newMetadata, withRequestNamespace } from '../contract/metadata.ts'
 import { requireNamespace } from '../admission/namespace-lifecycle.ts'
@@ -54,7 +54,7 @@ function withName(ports: WritePorts, view: View, { type, namespace }: Creation, 
   const { name, generateName: prefix } = object.metadata
   if (name || !prefix) return object
   for (let attempt = 0; attempt < nameAttempts; attempt++) {
-    const candidate = generateName(prefix, ports.random)
+    const candidate = sharedByAttempts(view, `name ${attempt}`, () => generateName(prefix, ports.random))
     if (view.get({ resource: type.resource, namespace: type.namespaced ? namespace : '', name: candidate })) continue
     return { ...object, metadata: { ...object.metadata, name: candidate } }
   }
@@ -68,8 +68,8 @@ function prepare(
 ): { readonly object: KubeObject; readonly warnings: readonly string[] } {
   const { type, namespace, user, options } = creation
   const { rules } = type
-  const now = formatTime(ports.clock.now())
-  const uid = ports.uid()
+  const now = sharedByAttempts(view, 'now', () => formatTime(ports.clock.now()))
+  const uid = sharedByAttempts(view, 'uid', () => ports.uid())
   const generation = rules.hasGeneration ? 1 : undefined
   const withMetadata = {
     ...creation.object,

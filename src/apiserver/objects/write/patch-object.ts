@@ -27,7 +27,7 @@ export async function patchObject(ports: WritePorts, request: PatchRequest): Pro
         'application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml',
     )
   const decide = request.subresource === 'scale' ? decideScalePatch : decidePatch
-  return ports.store.write((view) => decide(ports, view, { request, options }))
+  return ports.write((view) => decide(ports, view, { request, options }))
 }
 
 /** A patch with validated options. */

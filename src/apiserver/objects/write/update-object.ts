@@ -12,9 +12,9 @@ import { parseWriteOptions, type WriteOptions } from '../contract/write-options.
 export async function updateObject(ports: WritePorts, request: UpdateRequest): Promise<WriteResult> {
   const options = parseWriteOptions('UpdateOptions', request)
   if (request.subresource === 'scale')
-    return ports.store.write((view) => decideScaleUpdate(ports, view, { request, options }))
+    return ports.write((view) => decideScaleUpdate(ports, view, { request, options }))
   const body = decodeBody(request.type, request, options)
-  return ports.store.write((view) => decideUpdate(ports, view, { request, options, body }))
+  return ports.write((view) => decideUpdate(ports, view, { request, options, body }))
 }
 
 interface Update {

@@ -39,6 +39,7 @@ export const groupDefaults: Readonly<Record<string, Defaulter>> = {
     fill(webhook, { reinvocationPolicy: 'Never' })
   },
   'admissionregistration/v1.ValidatingAdmissionPolicySpec': (spec) => fill(spec, { failurePolicy: 'Fail' }),
+  'admissionregistration/v1.MutatingAdmissionPolicySpec': (spec) => fill(spec, { failurePolicy: 'Fail' }),
   'admissionregistration/v1.MatchResources': (match) =>
     fill(match, { matchPolicy: 'Equivalent', namespaceSelector: {}, objectSelector: {} }),
 }

@@ -1,6 +1,6 @@
 import type { GroupVersionKind, KubeObject } from '../../../kube/object.ts'
 import type { FieldError } from '../types/field-error.ts'
-import { admissionBindingFaults, admissionPolicyFaults } from './admission.ts'
+import { admissionBindingFaults, admissionPolicyFaults, webhookConfigurationFaults } from './admission.ts'
 import { changeFaults } from './changes.ts'
 import type { Json } from './parts/checks.ts'
 import * as core from './core.ts'
@@ -72,6 +72,10 @@ const checks: Readonly<Record<string, Check>> = {
   'coordination.k8s.io/Lease': others.leaseFaults,
   'admissionregistration.k8s.io/ValidatingAdmissionPolicy': admissionPolicyFaults,
   'admissionregistration.k8s.io/ValidatingAdmissionPolicyBinding': admissionBindingFaults,
+  'admissionregistration.k8s.io/MutatingAdmissionPolicy': admissionPolicyFaults,
+  'admissionregistration.k8s.io/MutatingAdmissionPolicyBinding': admissionBindingFaults,
+  'admissionregistration.k8s.io/ValidatingWebhookConfiguration': webhookConfigurationFaults,
+  'admissionregistration.k8s.io/MutatingWebhookConfiguration': webhookConfigurationFaults,
 }
 
 /** Kinds whose names are not DNS subdomains. */
