@@ -56,6 +56,7 @@ const status = object({
     rule: string('Name of the rule.'),
     description: string('What the rule found.'),
   }),
+  'about?': string('Name, size and price of a cloud resource.'),
   'owner?': object('Owner of the resource, who receives the notices.', {
     address: string('E-mail addresses, separated by commas.'),
     source: string('The owner strategies that found the addresses, or default.'),

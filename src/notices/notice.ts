@@ -8,6 +8,8 @@ export interface NoticeItem {
   readonly namespace?: string | undefined
   readonly name: string
   readonly place: string
+  /** Name, age, size and price of a cloud resource, which its id does not tell. */
+  readonly about?: string | undefined
   /** Why it is marked, one clause per rule: "it is older than 30 days". */
   readonly reasons: readonly string[]
   /** The resource is not deleted before this time. */
@@ -31,7 +33,7 @@ export interface NoticeWords {
   readonly rule: string
   readonly kind: string
   readonly title: string
-  readonly intro: string
+  readonly intro: { readonly one: string; readonly many: string }
   readonly keep: string
   readonly component: string
   readonly eventReason: string
@@ -43,7 +45,10 @@ export const cleanupWords: NoticeWords = {
   rule: 'the cleanup policy',
   kind: 'CleanupPolicy',
   title: 'Cleanup notice',
-  intro: 'A cleanup policy found that these resources seem to be no longer needed, and marked them for deletion.',
+  intro: {
+    one: 'A cleanup policy found that this resource seems to be no longer needed, and marked it for deletion.',
+    many: 'A cleanup policy found that these resources seem to be no longer needed, and marked them for deletion.',
+  },
   keep: 'Keep it',
   component: 'janitor',
   eventReason: 'CleanupScheduled',
@@ -56,6 +61,12 @@ export interface Notice {
   /** Defaults to the words of cleanup policies. */
   readonly words?: NoticeWords
   readonly policy: string
+  /** The cluster that sends it, for people who have several. */
+  readonly cluster?: string | undefined
+  /** A page with everything that the policy has marked of this owner, on which its bearer can keep all of it. */
+  readonly listUrl?: string | undefined
+  /** Names every item in one line, for owners of very many. Defaults to false. */
+  readonly isDigest?: boolean
   /** The owner's addresses; empty when no owner is known and the channel needs none. */
   readonly to: readonly string[]
   readonly items: readonly NoticeItem[]
@@ -104,13 +115,30 @@ export function dateText(at: number, timeZone: string): string {
 }
 
 /** The subject line: what will be deleted, and from when. */
-export function subjectOf({ kind, items, part, parts, timeZone }: Notice): string {
+export function subjectOf({ kind, items, part, parts, timeZone, cluster }: Notice): string {
   const [first] = items
   const what = items.length === 1 && first ? `${first.kind} ${first.name}` : `${items.length} resources`
   const earliest = Math.min(...items.map(({ deletionAt }) => deletionAt))
   const date = dateText(earliest, timeZone).replace(/, \d\d:\d\d.*$/, '')
   const numbered = parts > 1 ? ` (${part} of ${parts})` : ''
-  return oneLine(`${kind === 'reminder' ? 'Reminder: ' : ''}${what} will be deleted from ${date}${numbered}`)
+  const from = cluster === undefined ? '' : `[${cluster}] `
+  return oneLine(`${from}${kind === 'reminder' ? 'Reminder: ' : ''}${what} will be deleted from ${date}${numbered}`)
+}
+
+/** The first sentences of a notice. */
+export function introOf({ kind, items, words = cleanupWords }: Notice): {
+  readonly what: string
+  readonly unless: string
+} {
+  const isOne = items.length === 1
+  const still = isOne ? 'this resource is still' : 'these resources are still'
+  return {
+    what:
+      kind === 'reminder' ? `This is a reminder: ${still} marked for deletion.` : words.intro[isOne ? 'one' : 'many'],
+    unless: isOne
+      ? 'It will be deleted from the date below unless you act.'
+      : 'They will be deleted from the dates below unless you act.',
+  }
 }
 
 /** How to keep a resource: the end of a sentence that begins with "To keep it, ". */

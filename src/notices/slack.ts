@@ -7,7 +7,9 @@ export function slackMessages(
   notice: Notice,
   users: Readonly<Record<string, string>> = {},
 ): readonly Record<string, unknown>[] {
-  const { items, policy, timeZone, docsUrl, words = cleanupWords } = notice
+  const { policy, timeZone, docsUrl, listUrl, isDigest, words = cleanupWords } = notice
+  const items = isDigest ? notice.items.slice(0, maxItems) : notice.items
+  const more = notice.items.length - items.length
   const who = notice.to
     .map((address) => (users[address] ? `<@${escapeSlack(users[address])}>` : escapeSlack(address)))
     .join(', ')
@@ -18,7 +20,7 @@ export function slackMessages(
       text: {
         type: 'mrkdwn',
         text: [
-          `*${escapeSlack(`${item.kind} ${item.namespace ? `${item.namespace}/` : ''}${item.name}`)}* (${escapeSlack(item.place)})`,
+          `*${escapeSlack(`${item.kind} ${item.namespace ? `${item.namespace}/` : ''}${item.name}`)}* (${escapeSlack(item.about ? `${item.place}, ${item.about}` : item.place)})`,
           `Deleted from ${escapeSlack(dateText(item.deletionAt, timeZone))}`,
           ...reasonsOf(item).map(escapeSlack),
           ...(item.optOutUrl === undefined ? [`To keep it, ${escapeSlack(howToKeep(item))}`] : []),
@@ -30,7 +32,8 @@ export function slackMessages(
         ? {}
         : { accessory: { type: 'button', text: { type: 'plain_text', text: words.keep }, url: item.optOutUrl } }),
     }))
-    const footer = `Sent for ${words.rule} ${escapeSlack(policy)}${docsUrl ? `, <${escapeSlack(docsUrl)}|about it>` : ''}`
+    const list = listUrl && notice.items.length > 1 ? `<${escapeSlack(listUrl)}|Keep all of these>. ` : ''
+    const footer = `${more > 0 ? `And ${more} more. ` : ''}${list}Sent for ${words.rule} ${escapeSlack(policy)}${docsUrl ? `, <${escapeSlack(docsUrl)}|about it>` : ''}`
     messages.push({
       text: escapeSlack(subjectOf(notice)),
       blocks: [

@@ -1,18 +1,26 @@
-import { cleanupWords, dateText, oneLine, reasonsOf, subjectOf, type Notice } from './notice.ts'
+import { cleanupWords, dateText, introOf, oneLine, reasonsOf, subjectOf, type Notice } from './notice.ts'
 
 /** The plain-text part of a mail. */
 export function noticeText(notice: Notice): string {
-  const { kind, items, policy, docsUrl, timeZone, words = cleanupWords } = notice
+  const { items, policy, docsUrl, timeZone, listUrl, isDigest, words = cleanupWords } = notice
+  const { what, unless } = introOf(notice)
   const lines = [
     subjectOf(notice),
     '',
-    kind === 'reminder' ? 'This is a reminder: these resources are still marked for deletion.' : words.intro,
-    'They will be deleted from the dates below unless you act. To keep a resource, open its link and confirm, or run its command.',
+    what,
+    `${unless} ${isDigest ? 'Open the full list to keep some or all of them.' : 'To keep a resource, open its link and confirm, or run its command.'}`,
+    ...(listUrl && items.length > 1 ? [`Keep all of these: ${listUrl}`] : []),
     '',
   ]
   for (const item of items) {
+    if (isDigest) {
+      lines.push(
+        `* ${oneLine(`${item.kind} ${item.namespace ? `${item.namespace}/` : ''}${item.name}`)}: ${dateText(item.deletionAt, timeZone)}`,
+      )
+      continue
+    }
     lines.push(
-      `* ${oneLine(`${item.kind} ${item.namespace ? `${item.namespace}/` : ''}${item.name}`)} (${oneLine(item.place)})`,
+      `* ${oneLine(`${item.kind} ${item.namespace ? `${item.namespace}/` : ''}${item.name}`)} (${oneLine(item.about ? `${item.place}, ${item.about}` : item.place)})`,
       `  Deleted from: ${dateText(item.deletionAt, timeZone)}`,
       ...reasonsOf(item).map((reason) => `  ${oneLine(reason)}`),
       `  ${words.keep}: ${item.optOutUrl ?? oneLine(item.keepCommand)}`,

@@ -77,6 +77,7 @@ export function mark(given: Partial<Mark> = {}): Mark {
     announcedAt: now - 13 * day,
     lastNoticeAt: undefined,
     noticeFailed: false,
+    isCopyMissing: false,
     hasOwner: true,
     scheduledAt: undefined,
     nextAttemptAt: undefined,

@@ -9,7 +9,7 @@ const numbered = (letter: string, numbers: readonly number[]) => numbers.map((nu
 export const cases: readonly string[] = [
   ...numbered(
     'C',
-    Array.from({ length: 68 }, (_, index) => index + 1),
+    Array.from({ length: 71 }, (_, index) => index + 1),
   ),
   ...numbered('E', [1, 2, 3, 4, 6, 7, 8, 9, 11, 12, 13, 14, 15, 16, 17, 18, 19, 21, 23, 24, 25, 28, 29]),
 ]
@@ -338,6 +338,14 @@ export const guards: readonly Guard[] = [
   janitor('C67', 'rules/expression-rule.ts', "return { hit: 'undecided', because, isFault: true }", 'return miss'),
   janitor('C67', 'decision/plan.ts', 'if (field !== undefined) (fault', 'if (field === "") (fault'),
   janitor('C68', 'verdict/judge.ts', "return { because: 'ttl-malformed', detail: ttl.text }", 'return undefined'),
+  janitor(
+    'C69',
+    'routes/opt-out-page.ts',
+    '  const refused = await refusal(ports, listSubject(policy, owner), request)\n  if (refused) return refused\n',
+    '',
+  ),
+  janitor('C70', 'routes/opt-out-page.ts', "form.get('for') === '30d' ?", "form.get('for') === '' ?"),
+  janitor('C71', 'decision/decide.ts', "return { do: 'copy' }", 'return nothing'),
   janitor('E14', 'policy/exclusion.ts', '      if (excluded) return excluded\n', ''),
   janitor(
     'E15',

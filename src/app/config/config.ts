@@ -59,6 +59,8 @@ export interface Config {
   readonly tlsKey?: string
   /** Whether the collector also deletes cycles of owners that nothing else owns. Defaults to false: they are reported. */
   readonly collectCycles: boolean
+  /** The name of this cluster in notices. Defaults to the context of the kubeconfig, else to the beginning of kube-system's uid. */
+  readonly clusterName?: string
   /** The public URL of this server, for links in notices. Defaults to its own address. */
   readonly publicUrl?: string
   /** Addresses beside public ones that URLs in tenants' objects may lead to. Defaults to none; in `sojourn up` to this machine and private ranges. */
@@ -153,6 +155,11 @@ export const configFlags = {
     type: 'boolean',
     help: 'Delete cycles of owners that nothing else owns (default: report them)',
   },
+  'cluster-name': {
+    type: 'string',
+    help: 'Name of this cluster in notices (default: the context, else from the uid of kube-system)',
+    value: 'NAME',
+  },
   'public-url': { type: 'string', help: 'Public URL of this server, for links in notices', value: 'URL' },
   'allow-outgoing': {
     type: 'string',
@@ -217,6 +224,7 @@ export function readConfig({ flags, env: given, proxless = false }: ConfigSource
     ...optional('tlsKey', look('tls-key')?.text),
     ...optional('namespaces', namespacesOf(look('namespaces'))),
     ...optional('allowOutgoing', destinationsOf(look('allow-outgoing'))),
+    ...optional('clusterName', look('cluster-name')?.text),
     ...optional('publicUrl', urlOf(look('public-url'))),
     ...optional('eventsAddress', urlOf(look('events-address'))),
   }

@@ -74,6 +74,7 @@ export const systems: Readonly<Partial<Record<Role, StartSystem>>> = {
       network: networks.administrators,
       identity: `${hostname()}-${process.pid}`,
       publicUrl: () => instance.publicUrl(),
+      clusterName: config.clusterName ?? config.context,
       dryRun: config.dryRun,
       // As /readyz: an instance that is not ready to serve does no work either.
       inService: () => door.state !== undefined,

@@ -13,8 +13,10 @@ export const environmentWords: NoticeWords = {
   rule: 'the environment class',
   kind: 'EnvironmentClass',
   title: 'Environment notice',
-  intro:
-    'These environments are about to be deleted by the rules of their class. With an environment all its objects and volumes are deleted; values of Secrets cannot be restored.',
+  intro: {
+    one: 'This environment is about to be deleted by the rules of its class. All its objects and volumes are deleted with it; values of Secrets cannot be restored.',
+    many: 'These environments are about to be deleted by the rules of their class. With an environment all its objects and volumes are deleted; values of Secrets cannot be restored.',
+  },
   keep: 'Keep it',
   component: 'environments',
   eventReason: 'EnvironmentAnnounced',

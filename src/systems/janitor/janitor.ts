@@ -1,4 +1,5 @@
 import type { Client } from '../../client/client.ts'
+import { namespaces } from '../../kube/core-types.ts'
 import type { Door } from '../../departures/door/door.ts'
 import type { ClusterHandle } from '../../runtime/clusters/clusters.ts'
 import type { Controller, ControllerPorts } from '../../runtime/controller/controller.ts'
@@ -38,6 +39,8 @@ export interface JanitorOptions {
   readonly identity: string
   /** The base URL under which users reach this server, for links in notices. Undefined: notices carry none. */
   readonly publicUrl: () => string | undefined
+  /** The name of the home cluster in notices. Defaults to the beginning of kube-system's uid. */
+  readonly clusterName?: string | undefined
   /** Writes nothing but policies' own status. Defaults to false. */
   readonly dryRun?: boolean
   /** Whether this instance may work. Defaults to always. */
@@ -79,6 +82,7 @@ export function createJanitor(options: JanitorOptions): Janitor {
     ),
   ]
   let key: Promise<string> | undefined
+  let name: string | undefined
   const ports: WorkPorts = {
     client,
     caches,
@@ -90,6 +94,7 @@ export function createJanitor(options: JanitorOptions): Janitor {
     clock,
     log,
     publicUrl: options.publicUrl,
+    clusterName: async () => (name ??= options.clusterName ?? (await clusterNameOf(client))) ?? 'this cluster',
     linkKey: () =>
       (key ??= linkKey(client).catch((error: unknown) => {
         key = undefined
@@ -113,4 +118,10 @@ export function createJanitor(options: JanitorOptions): Janitor {
       caches.close()
     },
   }
+}
+
+/** A cluster without a name is known by the namespace that every cluster has, and that is never created again. */
+async function clusterNameOf(client: Client): Promise<string | undefined> {
+  const found = await client.get(namespaces, { name: 'kube-system' }).catch(() => undefined)
+  return found?.metadata.uid.slice(0, 8)
 }

@@ -14,22 +14,34 @@ export interface ComposeOptions {
   readonly itemsPerMessage: number
   readonly docsUrl: string
   readonly timeZone: string
+  readonly cluster: string
+  /** The page with everything of an owner; undefined where people cannot reach this server. */
+  readonly listUrl: (owner: string, items: readonly NoticeItem[]) => string | undefined
 }
+
+/** An owner of more messages than this gets a digest, which names this many resources. */
+const maxParts = 3
+const digestItems = 500
 
 /** Composes one notice per owner, or several parts when the owner has more items than one message holds. */
 export function composeNotices(addressed: readonly AddressedItem[], options: ComposeOptions): readonly Notice[] {
-  const { kind, policy, itemsPerMessage, docsUrl, timeZone } = options
+  const { kind, policy, docsUrl, timeZone, cluster } = options
   const byOwner = Map.groupBy(addressed, ({ owner }) => owner)
   return [...byOwner].flatMap(([owner, entries]) => {
     const items = entries
       .map(({ item }) => item)
       .toSorted((left, right) => left.deletionAt - right.deletionAt || (left.candidate < right.candidate ? -1 : 1))
+    const listUrl = options.listUrl(owner, items)
+    const isDigest = listUrl !== undefined && items.length > maxParts * options.itemsPerMessage
+    const itemsPerMessage = isDigest ? digestItems : options.itemsPerMessage
     const parts = Math.ceil(items.length / itemsPerMessage)
     return Array.from({ length: parts }, (_, index): Notice => {
       const slice = items.slice(index * itemsPerMessage, (index + 1) * itemsPerMessage)
       return {
         kind,
         policy,
+        cluster,
+        ...(listUrl === undefined ? {} : { listUrl, isDigest }),
         to: addressesIn(owner),
         items: slice,
         part: index + 1,

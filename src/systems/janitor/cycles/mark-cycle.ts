@@ -173,6 +173,7 @@ function freshMark({ policy, schedule }: Work, resource: Resource, snapshot: Sna
     policyUid: policy.uid,
     owner: owner ?? null,
     group: resource.group ?? null,
+    about: resource.about ?? null,
     createdAt: resource.createdAt === undefined ? null : formatTime(resource.createdAt),
     markedAt: formatTime(now),
     projectedDeletionTime: projectedAt === undefined ? null : formatTime(projectedAt),

@@ -1,5 +1,5 @@
 import type { CleanupCandidate } from '../../../apis/cleanup-candidate.ts'
-import { parseTime } from '../../../kube/time.ts'
+import { formatAge, parseTime } from '../../../kube/time.ts'
 import { markOf } from '../decision/candidate.ts'
 import { signedUrl } from '../../../notices/signed-links.ts'
 import { optOutSubject } from '../opt-outs/links.ts'
@@ -9,7 +9,7 @@ import type { CompiledPolicy } from '../policy/policy.ts'
 import type { WorkItem } from '../work/work.ts'
 
 /** Links outlive the deletion date: owners read their mail late. */
-const linkGraceMs = 30 * 86_400_000
+export const linkGraceMs = 30 * 86_400_000
 
 /** The date a notice sent now may print, never earlier than one printed before; undefined when the schedule has none. */
 export function promisedDate(
@@ -29,15 +29,19 @@ export function promisedDate(
   return date === undefined ? undefined : Math.max(Math.ceil(date / 1000) * 1000, parseTime(status.promisedTime) ?? 0)
 }
 
+export interface NoticeContext {
+  readonly key: string
+  readonly publicUrl: string | undefined
+  readonly otherPolicies: readonly string[]
+  readonly clusterName: string
+  readonly now: number
+}
+
 /** What a notice says about one marked resource. */
 export function noticeItem(
   candidate: CleanupCandidate,
   { notices }: CompiledPolicy,
-  {
-    key,
-    publicUrl,
-    otherPolicies,
-  }: { readonly key: string; readonly publicUrl: string | undefined; readonly otherPolicies: readonly string[] },
+  { key, publicUrl, otherPolicies, clusterName, now }: NoticeContext,
 ): NoticeItem {
   const { metadata, spec, status = {} } = candidate
   const { resource } = spec
@@ -52,7 +56,8 @@ export function noticeItem(
     kind,
     namespace,
     name,
-    place: provider === 'aws' ? `${account} ${region}` : cluster ? `cluster ${cluster}` : 'this cluster',
+    place: provider === 'aws' ? `${account} ${region}` : `cluster ${cluster || clusterName}`,
+    ...(provider === 'aws' ? { about: aboutOf(status, now) } : {}),
     reasons: (status.summaries ?? []).map(({ description }) => description),
     deletionAt,
     optOutUrl: base
@@ -69,6 +74,13 @@ export function noticeItem(
       ? { object: { apiVersion, kind, name, uid, ...(namespace ? { namespace } : {}) } }
       : {}),
   }
+}
+
+/** `web-data, 100 GiB, about 8.00 USD a month, 120d old`: what the id of a cloud resource does not tell. */
+function aboutOf({ about, createdAt }: NonNullable<CleanupCandidate['status']>, now: number): string | undefined {
+  const at = parseTime(createdAt)
+  const parts = [...(about ? [about] : []), ...(at === undefined ? [] : [`${formatAge(now - at)} old`])]
+  return parts.length > 0 ? parts.join(', ') : undefined
 }
 
 /** Fills in `{{name}}` and the other placeholders; a template without any gets the name appended. */

@@ -8,7 +8,8 @@ import type { NoticeDecision } from '../decision/decide.ts'
 import { composeNotices } from './compose-notices.ts'
 import { audiences, type Channel, type Notice } from '../../../notices/notice.ts'
 import { RetryLater } from '../../../notices/post.ts'
-import { noticeItem, promisedDate } from './notice-item.ts'
+import { listLink } from '../opt-outs/links.ts'
+import { linkGraceMs, noticeItem, promisedDate } from './notice-item.ts'
 import { pendingNotices, type PendingNotice } from './pending-notices.ts'
 import { writePolicyStatus } from '../work/policy-status.ts'
 import { tryWriteMark, type PlannedCycle, type Work, type WorkItem } from '../work/work.ts'
@@ -53,6 +54,7 @@ async function notifyCycle(
   }
   const notified = await notifyOwners(work, candidatesTo('announce', pending), { kind: 'notice', channels })
   await notifyOwners(work, candidatesTo('remind', pending), { kind: 'reminder', channels })
+  await notifyOwners(work, candidatesTo('copy', pending), { kind: 'notice', channels, copiesOnly: true })
   if (notified > 0) await writePolicyStatus(ports, policy.name, { location: { name: location, change: { notified } } })
   return wakeAt(ports.clock.now() + 1000)
 }
@@ -105,25 +107,29 @@ async function recordUnknownOwner(work: Work, candidate: CleanupCandidate): Prom
 interface Sending {
   readonly kind: Notice['kind']
   readonly channels: readonly Channel[]
+  /** Only the copies that failed are sent again: the owner has the notice. Defaults to false. */
+  readonly copiesOnly?: boolean
 }
 
 /** Notifies the owners of marks. Returns for how many marks a notice was accepted. */
 async function notifyOwners(
   work: Work,
   candidates: readonly CleanupCandidate[],
-  { kind, channels }: Sending,
+  { kind, channels, copiesOnly = false }: Sending,
 ): Promise<number> {
   if (candidates.length === 0) return 0
   const key = await work.ports.linkKey()
   const byName = new Map<string, CleanupCandidate>()
   for (const candidate of candidates) {
-    const current = kind === 'reminder' ? unchanged(work, candidate) : await recordPromise(work, candidate)
+    const isTold = kind === 'reminder' || copiesOnly
+    const current = isTold ? unchanged(work, candidate) : await recordPromise(work, candidate)
     if (current) byName.set(current.metadata.name, current)
   }
   let confirmed = 0
-  for (const notice of noticesFor(work, [...byName.values()], { kind, key })) {
+  const clusterName = await work.ports.clusterName()
+  for (const notice of noticesFor(work, [...byName.values()], { kind, key, clusterName })) {
     const mentioned = notice.items.flatMap(({ candidate }) => byName.get(candidate) ?? [])
-    if (await send(work, notice, { candidates: mentioned, channels })) confirmed += mentioned.length
+    if (await send(work, notice, { candidates: mentioned, channels, copiesOnly })) confirmed += mentioned.length
   }
   return confirmed
 }
@@ -131,19 +137,27 @@ async function notifyOwners(
 function noticesFor(
   { policy, schedule, ports }: Work,
   candidates: readonly CleanupCandidate[],
-  { kind, key }: { readonly kind: Notice['kind']; readonly key: string },
+  { kind, key, clusterName }: { readonly kind: Notice['kind']; readonly key: string; readonly clusterName: string },
 ): readonly Notice[] {
+  const base = policy.notices.optOutBaseUrl || ports.publicUrl()
   const addressed = candidates.map((candidate) => ({
     owner: candidate.status?.owner?.address ?? '',
     item: noticeItem(candidate, policy, {
       key,
       publicUrl: ports.publicUrl(),
       otherPolicies: ports.caches.otherPolicies(candidate),
+      clusterName,
+      now: ports.clock.now(),
     }),
   }))
   const { itemsPerMessage, docsUrl } = policy.notices
   const timeZone = schedule?.timeZone ?? 'UTC'
-  return composeNotices(addressed, { kind, policy: policy.name, itemsPerMessage, docsUrl, timeZone })
+  const listUrl = (owner: string, items: Notice['items']) => {
+    const expires = Math.floor((Math.max(...items.map(({ deletionAt }) => deletionAt)) + linkGraceMs) / 1000)
+    return base && owner ? listLink(base, key, { policy: policy.name, owner, expires }) : undefined
+  }
+  const cluster = clusterName
+  return composeNotices(addressed, { kind, policy: policy.name, itemsPerMessage, docsUrl, timeZone, cluster, listUrl })
 }
 
 /** A mark, unless another instance wrote to it, and perhaps reminded its owner, before this one held the lease. */
@@ -167,7 +181,11 @@ async function recordPromise(work: Work, candidate: CleanupCandidate): Promise<C
 async function send(
   work: Work,
   notice: Notice,
-  { candidates, channels }: { readonly candidates: readonly CleanupCandidate[]; readonly channels: readonly Channel[] },
+  {
+    candidates,
+    channels,
+    copiesOnly,
+  }: Pick<Sending, 'channels' | 'copiesOnly'> & { candidates: readonly CleanupCandidate[] },
 ): Promise<boolean> {
   const outcomes: CandidateNotice[] = []
   let retryMs = 0
@@ -175,6 +193,7 @@ async function send(
   const nearest = audiences.find((audience) => usable.some((channel) => channel.audience === audience))
   for (const channel of usable) {
     const isCopy = channel.audience !== nearest
+    if (!isCopy && copiesOnly) continue
     if (isCopy && candidates.every((candidate) => isCopied(candidate, channel, notice))) continue
     const sent = await sendThrough(work, channel, { notice, kind: isCopy ? 'copy' : notice.kind })
     outcomes.push(...sent.outcomes)
@@ -222,7 +241,10 @@ function isConfirmation({ kind, error }: CandidateNotice): boolean {
 /** Whether a channel has accepted its copy of this very notice before. */
 function isCopied({ status }: CleanupCandidate, channel: Channel, { messageId }: Notice): boolean {
   return (status?.notices ?? []).some(
-    (entry) => entry.channel === channel.name && entry.messageId === messageId && entry.error === undefined,
+    (entry) =>
+      entry.channel === channel.name &&
+      entry.error === undefined &&
+      (entry.messageId === messageId || entry.generation === status?.generation),
   )
 }
 
@@ -236,16 +258,18 @@ function statusAfter(
   const entries = outcomes.map((outcome) => ({ ...outcome, generation }))
   const notices = noticesWith(candidate, entries)
   const isConfirmed = entries.some(isConfirmation)
-  if (isConfirmed)
-    return withPhase(
-      candidate.status,
-      { phase: 'Notified', because: 'violates', at: now },
-      { notices, attempts: null, nextAttemptTime: null, message: null },
-    )
   const attempts = (candidate.status?.attempts ?? 0) + 1
   const waitMs = Math.max(retryMs, backoffDelay(attempts, { baseMs: 10_000, maxMs: maxRetryMs }))
+  const isCopyMissing = outcomes.some(({ kind, error }) => kind === 'copy' && error !== undefined)
+  if (isConfirmed || candidate.status?.phase === 'Notified') {
+    const retry = isCopyMissing ? { attempts, nextAttemptTime: formatTime(now + waitMs) } : noRetry
+    const change = { phase: 'Notified', because: 'violates', at: now } as const
+    return withPhase(candidate.status, change, { notices, ...retry, message: null })
+  }
   return { ...candidate.status, notices, attempts, nextAttemptTime: formatTime(now + waitMs) }
 }
+
+const noRetry = { attempts: null, nextAttemptTime: null }
 
 /** The latest entries. Failures and copies are dropped first: confirmations are the grounds for a deletion. */
 function noticesWith({ status }: CleanupCandidate, entries: readonly CandidateNotice[]): CandidateNotice[] {

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import {
+  type CandidateNotice,
   cleanupCandidate,
   type CandidatePhase,
   type CandidateSpec,
@@ -107,6 +108,7 @@ function readMark({ spec, status = {} }: CleanupCandidate): Mark {
     announcedAt: latest(announced),
     lastNoticeAt: latest(delivered),
     noticeFailed: ofThisMark.some(({ error }) => error !== undefined),
+    isCopyMissing: isCopyMissing(notices.filter((each) => (each.generation ?? 1) === generation)),
     hasOwner: status.owner !== undefined,
     scheduledAt: parseTime(status.scheduledTime),
     nextAttemptAt: parseTime(status.nextAttemptTime),
@@ -137,6 +139,19 @@ export function withPhase(
     Object.entries(merged).filter(([, value]) => value !== null && value !== undefined),
   ) as CandidateStatus
 }
+
+/** Whether the last attempts to send a copy failed, and more are left. */
+function isCopyMissing(notices: readonly CandidateNotice[]): boolean {
+  const copies = Map.groupBy(
+    notices.filter(({ kind }) => kind === 'copy'),
+    ({ channel }) => channel,
+  )
+  return [...copies.values()].some(
+    (tries) => tries.length < maxCopyTries && tries.every(({ error }) => error !== undefined),
+  )
+}
+
+const maxCopyTries = 6
 
 function latest(notices: readonly { readonly at: string }[]): number | undefined {
   const times = notices.flatMap(({ at }) => parseTime(at) ?? [])

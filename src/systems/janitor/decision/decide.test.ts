@@ -218,6 +218,7 @@ describe('deletions', () => {
       announcedAt: times,
       lastNoticeAt: times,
       noticeFailed: fc.boolean(),
+      isCopyMissing: fc.boolean(),
       hasOwner: fc.boolean(),
       isOfFormerPolicy: fc.boolean(),
       scheduledAt: times,

@@ -20,6 +20,8 @@ export interface Mark {
   /** When a notice or reminder was last confirmed. */
   readonly lastNoticeAt: number | undefined
   readonly noticeFailed: boolean
+  /** A channel beside those nearest to the owner has not accepted its copy. */
+  readonly isCopyMissing: boolean
   readonly hasOwner: boolean
   readonly scheduledAt: number | undefined
   readonly nextAttemptAt: number | undefined
@@ -61,7 +63,7 @@ export function decideMark(verdict: Verdict | undefined, mark: Mark | undefined,
 /** What to tell the owner of a mark now. */
 export type NoticeDecision =
   | { readonly do: 'nothing' }
-  | { readonly do: 'announce' }
+  | { readonly do: 'announce' | 'copy' }
   | { readonly do: 'remind' }
   | { readonly do: 'waive' }
   | { readonly do: 'wait'; readonly until: number }
@@ -89,6 +91,7 @@ export function decideNotice(
   if (mode === 'off' || mark.hold || mark.announcedAt === undefined) return nothing
   if (mark.phase !== 'Notified' || mark.projectedAt === undefined || now >= mark.projectedAt) return nothing
   if (mark.nextAttemptAt !== undefined && mark.nextAttemptAt > now) return { do: 'wait', until: mark.nextAttemptAt }
+  if (mark.isCopyMissing && mark.nextAttemptAt !== undefined) return { do: 'copy' }
   return nextReminder(mark.projectedAt, { remindBeforeMs, notifiedAt: mark.lastNoticeAt ?? mark.announcedAt }, now)
 }
 

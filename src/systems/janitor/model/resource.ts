@@ -37,6 +37,8 @@ export interface Resource {
   readonly object: KubeObject
   /** The application it belongs to: batches never mix groups. */
   readonly group?: string | undefined
+  /** Name, size and price of a cloud resource, for people. */
+  readonly about?: string | undefined
   /** Why its provider or its owner forbids to delete it. */
   readonly shield?: { readonly because: 'owned' | 'shielded'; readonly detail: string } | undefined
 }

@@ -4,7 +4,7 @@ import type { Client } from '../../../client/client.ts'
 import { isLiveOptOut } from '../../../departures/door/protection.ts'
 import { parseApiVersion, type KubeObject } from '../../../kube/object.ts'
 import { ignoring } from '../../../kube/status-error.ts'
-import { formatTime } from '../../../kube/time.ts'
+import { formatTime, parseTime } from '../../../kube/time.ts'
 import { cloudCluster } from '../verdict/protection.ts'
 import type { ResourceRef } from '../verdict/provider.ts'
 
@@ -47,23 +47,29 @@ export function optOutNames(resource: ResourceRef): readonly string[] {
   return [optOutName(resource), plainOptOutName(resource)]
 }
 
-/** Opts a resource out of cleanup without an end. Asking again changes nothing; a revoked opt-out is renewed. */
-export async function optOut(
-  client: Client,
-  resource: ResourceRef,
-  { by, reason }: { readonly by: string; readonly reason?: string | undefined },
-): Promise<CleanupOptOut> {
+export interface OptOutRequest {
+  readonly by: string
+  readonly reason?: string | undefined
+  /** When it ends; undefined: never. */
+  readonly until?: number | undefined
+}
+
+/** Opts a resource out of cleanup. Asking again changes nothing, unless that lasts longer; a revoked opt-out is renewed. */
+export async function optOut(client: Client, resource: ResourceRef, request: OptOutRequest): Promise<CleanupOptOut> {
+  const { by, until } = request
   const name = optOutName(resource)
   const existing = await client.get<CleanupOptOut>(cleanupOptOut.type, { name }).catch(ignoring('NotFound'))
-  if (existing && existing.spec.expiresAt === undefined) return existing
+  const endsAt = existing && (parseTime(existing.spec.expiresAt) ?? Infinity)
+  if (existing && endsAt !== undefined && endsAt >= (until ?? Infinity)) return existing
+  const expiresAt = until === undefined ? null : formatTime(until)
   if (existing)
     return client.patch<CleanupOptOut>(
       cleanupOptOut.type,
       { name },
-      { type: 'merge', body: { spec: { expiresAt: null, requestedBy: by } } },
+      { type: 'merge', body: { spec: { expiresAt, requestedBy: by } } },
     )
   const created = await client
-    .create<CleanupOptOut>(cleanupOptOut.type, optOutObject(name, resource, { by, reason }))
+    .create<CleanupOptOut>(cleanupOptOut.type, optOutObject(name, resource, request))
     .catch(ignoring('AlreadyExists'))
   return created ?? client.get<CleanupOptOut>(cleanupOptOut.type, { name })
 }
@@ -103,7 +109,7 @@ export function maySelect({ spec }: CleanupOptOut, { kind, namespace }: Resource
 function optOutObject(
   name: string,
   resource: ResourceRef,
-  { by, reason }: { readonly by: string; readonly reason?: string | undefined },
+  { by, reason, until }: OptOutRequest,
 ): KubeObject & { readonly spec: CleanupOptOut['spec'] } {
   return {
     apiVersion: cleanupOptOut.apiVersion,
@@ -113,6 +119,7 @@ function optOutObject(
       resource: { ...resource, ...(resource.provider === 'aws' ? { id: resource.name } : {}) },
       requestedBy: by.slice(0, 256),
       ...(reason ? { reason: reason.slice(0, 1024) } : {}),
+      ...(until === undefined ? {} : { expiresAt: formatTime(until) }),
     },
   }
 }

@@ -4,7 +4,8 @@ import { ignoring } from '../../../kube/status-error.ts'
 import { parseTime } from '../../../kube/time.ts'
 import type { Route, RouteRequest, RouteResponse } from '../../../runtime/http/route.ts'
 import { checkLink } from '../../../notices/signed-links.ts'
-import { optOutPath, optOutSubject } from '../opt-outs/links.ts'
+import { isActive } from '../decision/decide.ts'
+import { listPath, listSubject, optOutPath, optOutSubject } from '../opt-outs/links.ts'
 import { escapeHtml } from '../../../notices/html.ts'
 import { dateText } from '../../../notices/notice.ts'
 import { namesResource, optOut } from '../opt-outs/opt-out.ts'
@@ -18,6 +19,8 @@ export function optOutPage(ports: WorkPorts): readonly Route[] {
   return [
     { method: 'GET', path, authenticated: false, handle: (request) => answer(ports, request, show) },
     { method: 'POST', path, authenticated: false, handle: (request) => answer(ports, request, keep) },
+    { method: 'GET', path: listPath, authenticated: false, handle: (request) => answerList(ports, request, showList) },
+    { method: 'POST', path: listPath, authenticated: false, handle: (request) => answerList(ports, request, keepAll) },
   ]
 }
 
@@ -31,22 +34,99 @@ async function answer(ports: WorkPorts, request: RouteRequest, handle: Handler):
     .catch(ignoring('NotFound'))
   if (!candidate) return gone()
   const subject = optOutSubject(name, candidate.spec.resource)
-  switch (checkLink(await ports.linkKey(), subject, { query: request.query, now: ports.clock.now() })) {
-    case 'forged':
-      return page(
+  return (await refusal(ports, subject, request)) ?? handle(ports, candidate, request)
+}
+
+/** Why a link is refused; undefined for a good one. */
+async function refusal(
+  ports: WorkPorts,
+  subject: Parameters<typeof checkLink>[1],
+  { query }: RouteRequest,
+): Promise<RouteResponse | undefined> {
+  const verdict = checkLink(await ports.linkKey(), subject, { query, now: ports.clock.now() })
+  if (verdict === 'good') return undefined
+  return verdict === 'forged'
+    ? page(
         403,
         'This link is not valid',
         '<p>The link was changed, or another installation made it. Use the link exactly as it is in the notice.</p>',
       )
-    case 'expired':
-      return page(
-        403,
-        'This link has expired',
-        '<p>Ask your platform team to keep the resource, or use a newer notice.</p>',
-      )
-    case 'good':
-      return handle(ports, candidate, request)
+    : page(403, 'This link has expired', '<p>Ask your platform team to keep the resource, or use a newer notice.</p>')
+}
+
+type ListHandler = (
+  ports: WorkPorts,
+  marks: readonly CleanupCandidate[],
+  request: RouteRequest,
+) => RouteResponse | Promise<RouteResponse>
+
+/** Verifies the link of a list, and finds what the policy has marked of the owner now. */
+async function answerList(ports: WorkPorts, request: RouteRequest, handle: ListHandler): Promise<RouteResponse> {
+  const { policy = '', owner = '' } = request.query
+  const refused = await refusal(ports, listSubject(policy, owner), request)
+  if (refused) return refused
+  const marks = ports.caches.candidates
+    .list()
+    .filter(({ spec, status }) => spec.policy === policy && status?.owner?.address === owner)
+    .filter((candidate) => isActive(candidate.status?.phase ?? 'Unmarked') && !endOf(ports, candidate))
+  if (marks.length > 0) return handle(ports, marks, request)
+  return page(200, 'Nothing to keep', '<p>No resource of yours is marked for deletion by this policy any more.</p>')
+}
+
+function showList(_: WorkPorts, marks: readonly CleanupCandidate[], { query }: RouteRequest): RouteResponse {
+  const rows = marks.map(({ spec, status }) => {
+    const at = parseTime(status?.projectedDeletionTime)
+    const when = at === undefined ? '' : `, deleted from ${dateText(at, 'UTC')}`
+    return `<li>${escapeHtml(`${describeResource(spec.resource)}${when}: ${(status?.summaries ?? []).map(({ description }) => description).join('; ')}`)}</li>`
+  })
+  const what = marks.length === 1 ? 'this resource' : `all of these ${marks.length} resources`
+  return page(
+    200,
+    `Keep ${what}?`,
+    `<p>The cleanup policy ${escapeHtml(query['policy'] ?? '')} has marked ${marks.length === 1 ? 'it' : 'them'} for deletion.</p>
+<ul>${rows.join('\n')}</ul>
+${keepForm(`${listPath}?${new URLSearchParams(query).toString()}`, marks.length === 1 ? 'it' : 'all')}`,
+  )
+}
+
+async function keepAll(
+  ports: WorkPorts,
+  marks: readonly CleanupCandidate[],
+  request: RouteRequest,
+): Promise<RouteResponse> {
+  for (const { spec } of marks)
+    await optOut(ports.client, spec.resource, requestOf(request, ports, request.query['owner']))
+  const what = marks.length === 1 ? '1 resource' : `${marks.length} resources`
+  return page(
+    200,
+    `${what} will be kept`,
+    `<p>No cleanup policy will delete ${marks.length === 1 ? 'it' : 'them'}${until(request)}.</p>`,
+  )
+}
+
+const snoozeMs = 30 * 86_400_000
+
+/** What the form asks for: to keep for 30 days, or until the opt-out is revoked. */
+function requestOf({ body }: RouteRequest, { clock }: WorkPorts, by = 'the link of a notice') {
+  const form = new URLSearchParams(body)
+  return {
+    by,
+    reason: form.get('reason') ?? undefined,
+    until: form.get('for') === '30d' ? clock.now() + snoozeMs : undefined,
   }
+}
+
+function until({ body }: RouteRequest): string {
+  return new URLSearchParams(body).get('for') === '30d' ? ' for 30 days' : ''
+}
+
+function keepForm(action: string, it: string): string {
+  return `<form method="post" action="${escapeHtml(action)}">
+<label for="reason">Why is it needed? <small>(optional)</small></label>
+<input id="reason" name="reason" maxlength="500" autocomplete="off">
+<button type="submit" name="for" value="ever">Keep ${it}</button>
+<button type="submit" name="for" value="30d">Keep ${it} for 30 days</button>
+</form>`
 }
 
 async function show(ports: WorkPorts, candidate: CleanupCandidate, { query }: RouteRequest): Promise<RouteResponse> {
@@ -59,27 +139,21 @@ async function show(ports: WorkPorts, candidate: CleanupCandidate, { query }: Ro
   return page(
     200,
     `Keep ${describeResource(resource)}?`,
-    `<p>A cleanup policy has marked this resource for deletion. If you keep it, no cleanup policy deletes it until the opt-out is revoked.</p>
+    `<p>A cleanup policy has marked this resource for deletion. If you keep it, no cleanup policy deletes it until the opt-out is revoked, or for 30 days.</p>
 <dl>
-<dt>Where</dt><dd>${escapeHtml(resource.account ? `${resource.account} ${resource.region ?? ''}` : (resource.cluster ?? 'this cluster'))}</dd>
+<dt>Where</dt><dd>${escapeHtml(resource.account ? `${resource.account} ${resource.region ?? ''}` : `cluster ${resource.cluster ?? (await ports.clusterName())}`)}</dd>
 ${at === undefined ? '' : `<dt>Deleted from</dt><dd>${escapeHtml(dateText(at, 'UTC'))}</dd>`}
 ${summaries.map(({ description }) => `<dt>Because</dt><dd>${escapeHtml(description)}</dd>`).join('\n')}
 <dt>Policy</dt><dd>${escapeHtml(candidate.spec.policy)}</dd>
 </dl>
-<form method="post" action="${escapeHtml(action)}">
-<label for="reason">Why is it needed? <small>(optional)</small></label>
-<input id="reason" name="reason" maxlength="500" autocomplete="off">
-<button type="submit">Keep it</button>
-</form>`,
+${keepForm(action, 'it')}`,
   )
 }
 
-async function keep(ports: WorkPorts, candidate: CleanupCandidate, { body }: RouteRequest): Promise<RouteResponse> {
+async function keep(ports: WorkPorts, candidate: CleanupCandidate, request: RouteRequest): Promise<RouteResponse> {
   const ended = endOf(ports, candidate)
   if (ended) return ended
-  const reason = new URLSearchParams(body).get('reason') ?? undefined
-  const by = candidate.status?.owner?.address ?? 'the link of a notice'
-  await optOut(ports.client, candidate.spec.resource, { by, reason })
+  await optOut(ports.client, candidate.spec.resource, requestOf(request, ports, candidate.status?.owner?.address))
   const what = describeResource(candidate.spec.resource)
   // Read after the opt-out is stored: a janitor that has not recorded `Deleting` by now will find the opt-out.
   const { status } = await ports.client
@@ -94,7 +168,7 @@ async function keep(ports: WorkPorts, candidate: CleanupCandidate, { body }: Rou
   return page(
     200,
     `${what} will be kept`,
-    '<p>No cleanup policy will delete it. Cluster administrators can revoke the opt-out.</p>',
+    `<p>No cleanup policy will delete it${until(request)}. Cluster administrators can revoke the opt-out.</p>`,
   )
 }
 

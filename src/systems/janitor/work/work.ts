@@ -36,6 +36,8 @@ export interface WorkPorts {
   readonly log: Logger
   /** The base URL under which users reach this server, for links in notices. Undefined: notices carry none. */
   readonly publicUrl: () => string | undefined
+  /** The name of the home cluster, for people who have several. */
+  readonly clusterName: () => Promise<string>
   /** The key that signs opt-out links. */
   readonly linkKey: () => Promise<string>
   readonly openChannel: (channel: NotificationChannel) => Channel
