@@ -34,8 +34,8 @@ export const guards: readonly Guard[] = [
   janitor(
     'C2',
     'verdict/judge.ts',
-    "if (answer.matches === false) return { is: 'compliant', because: 'no-rule-matches' }",
-    "if (answer.matches === false) return { is: 'violating', summaries: [] }",
+    "return { is: 'compliant', because: 'no-rule-matches', ...(answer.because ? { detail: answer.because } : {}) }",
+    "return { is: 'violating', summaries: [] }",
   ),
   janitor(
     'C3',
@@ -115,15 +115,15 @@ export const guards: readonly Guard[] = [
   janitor(
     'C28',
     'cycles/notify-cycle.ts',
-    'entries.some(isConfirmation)\n  if (isConfirmed)',
-    'entries.length > 0\n  if (isConfirmed)',
+    'const isConfirmed = entries.some(isConfirmation)',
+    'const isConfirmed = entries.length > 0',
   ),
   janitor('C29', 'policy/owner.ts', "    case 'Tag':\n", ''),
   janitor('C30', 'policy/owner.ts', 'primary.length > 0 ? primary : answers', 'answers'),
   janitor('C31', 'policy/owner.ts', 'primary.length > 0 ? primary : answers', 'answers.slice(0, 1)'),
   janitor('C32', 'policy/owner.ts', '      return valuesUnder(resource.tags, keys)\n', '      return []\n'),
   janitor('C33', 'policy/owner.ts', 'resource.group === undefined ? [] : lookUp(values, resource.group)', '[]'),
-  janitor('C34', 'rules/general-rules.ts', 'wholeDays(resource.createdAt, now) > days', 'days >= 0'),
+  janitor('C34', 'rules/general-rules.ts', 'return age > days ?', 'return days >= 0 ?'),
   janitor('C35', 'rules/general-rules.ts', 'return found ? hit(', 'return found || wanted.length === 0 ? hit('),
   janitor('C36', 'rules/general-rules.ts', 'wanted.find(', 'wanted.slice(1).find('),
   janitor(
@@ -138,14 +138,14 @@ export const guards: readonly Guard[] = [
     'summaries.push({ rule: name, description: description ?? answer.says })',
     'return { matches: true, summaries: [{ rule: name, description: description ?? answer.says }] }',
   ),
-  janitor('C39', 'rules/rule-tree.ts', '    else if (all) return { matches: false }\n', ''),
+  janitor('C39', 'rules/rule-tree.ts', '      if (all) return missed\n', ''),
   janitor(
     'C40',
     'rules/rule-tree.ts',
     'summaries.set(`${summary.rule}/${summary.description}`, summary)',
     'summaries.set(String(summaries.size), summary)',
   ),
-  janitor('C41', 'rules/general-rules.ts', 'wholeDays(resource.createdAt, now) > days', 'days >= 0'),
+  janitor('C41', 'rules/general-rules.ts', 'return age > days ?', 'return days >= 0 ?'),
   janitor('C42', 'routes/resources.ts', 'JSON.stringify(branch), branch', 'branch, branch'),
   janitor(
     'C43',
@@ -293,7 +293,7 @@ export const guards: readonly Guard[] = [
   janitor('E9', 'decision/plan.ts', "(phase === 'Deleted' && finishedAt >= since)", "phase !== 'Marked'"),
   janitor(
     'E11',
-    'kubernetes/kubernetes-provider.ts',
+    'kubernetes/detection.ts',
     '    const because = (error as Error).message\n    return () => unknownUse(because)',
     "    return () => ({ state: 'unused', because: String(error) })",
   ),
