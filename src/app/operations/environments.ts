@@ -58,6 +58,8 @@ export async function setPower(
   { power, until, now }: { readonly power: 'Awake' | 'Asleep'; readonly until: number; readonly now: number },
 ): Promise<void> {
   const { namespace = '', name } = metadata
-  const body = { spec: { power, powerSince: formatTime(now), powerUntil: formatTime(until) } }
+  // The API keeps whole seconds: rounded down, a request just before would count as one after it and keep the environment awake.
+  const since = Math.ceil(now / 1000) * 1000
+  const body = { spec: { power, powerSince: formatTime(since), powerUntil: formatTime(until) } }
   await client.patch(environment.type, { namespace, name }, { type: 'merge', body })
 }

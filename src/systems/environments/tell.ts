@@ -132,12 +132,13 @@ function noticeOf(announced: readonly Announced[], owner: string | undefined, ti
 function itemOf({ self, keepUrl }: Announced): NoticeItem {
   const { namespace = '', uid } = self.metadata
   const { announcement, lastUsedAt, lastUsedBy, urls = [], workloads } = self.status ?? {}
+  const count = (workloads?.awake ?? 0) + (workloads?.asleep ?? 0)
   return {
     candidate: uid,
     generation: announcement?.generation ?? 0,
     kind: 'Environment',
     name: namespace,
-    place: `${(workloads?.awake ?? 0) + (workloads?.asleep ?? 0)} workloads`,
+    place: count === 1 ? '1 workload' : `${count} workloads`,
     reasons: [
       announcement ? dueSentences[announcement.reason] : '',
       ...(lastUsedAt ? [`its last use was ${lastUsedAt}${lastUsedBy ? ` (${lastUsedBy})` : ''}`] : []),

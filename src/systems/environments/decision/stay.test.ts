@@ -124,6 +124,15 @@ describe('the stay of an environment', () => {
       { do: 'delete' },
     ],
     [
+      'deletes a closed one whose owner had his notice of the day, without waiting for the next day',
+      {
+        pull: closed,
+        mailAt: now + day,
+        announcement: announced({ reason: 'pull-request-closed', toldAt: undefined, attempts: 0, date: now }),
+      },
+      { do: 'delete' },
+    ],
+    [
       'withdraws when the pull request is reopened',
       {
         pull: { ...closed, state: 'open' },

@@ -86,7 +86,8 @@ function decideAnnounced(facts: StayFacts, announcement: Announcement, now: numb
   const { reason, date } = announcement
   const due = { reason, at: date }
   const isTold = announcement.toldAt !== undefined && announcement.owner === facts.owner
-  const needsNotice = reason !== 'pull-request-closed' || announcement.attempts === 0
+  // Its grace is the warning of a closed pull request: the limit of one notice a day does not delay the deletion.
+  const needsNotice = reason !== 'pull-request-closed' || (announcement.attempts === 0 && facts.mailAt <= date)
   if (!isTold && needsNotice) {
     if (facts.needsOwner && facts.owner === undefined)
       return { do: 'hold', because: 'owner-unknown', until: now + holdMs }
