@@ -18,6 +18,7 @@ interface Pull {
   body: string
   state: 'open' | 'closed'
   mergeSha: string | undefined
+  closedAt: string | undefined
 }
 
 /** A git forge in this process, on loopback: one repository, pull requests, Gitea's API. Nothing is written to disk. */
@@ -29,6 +30,7 @@ export class DemoForge implements AsyncDisposable {
   readonly #server: Server
   readonly #clock: Clock
   readonly #pulls: Pull[] = []
+  readonly #comments: { readonly id: number; readonly pull: string; body: string }[] = []
 
   private constructor(clock: Clock) {
     this.#clock = clock
@@ -61,6 +63,24 @@ export class DemoForge implements AsyncDisposable {
   /** All pull requests, and whether they are merged. */
   get pulls(): readonly { readonly number: number; readonly title: string; readonly isMerged: boolean }[] {
     return this.#pulls.map(({ number, title, mergeSha }) => ({ number, title, isMerged: mergeSha !== undefined }))
+  }
+
+  /** The comments on all pull requests, as they are now. */
+  get comments(): readonly string[] {
+    return this.#comments.map(({ body }) => body)
+  }
+
+  /** Opens a pull request with one commit, as a developer does; returns its address. */
+  propose(file: { readonly name: string; readonly text: string }, title: string): string {
+    this.repository.commitFile('change', file, { message: title, by: { ...robot, atMs: this.#clock.now() } })
+    this.#open({ head: 'change', base: 'main', title })
+    return `${this.url}/pulls/${this.#pulls.length}`
+  }
+
+  /** Closes or reopens all pull requests. */
+  setAll(state: Pull['state']): void {
+    const closedAt = state === 'closed' ? new Date(this.#clock.now()).toISOString() : undefined
+    for (const pull of this.#pulls) Object.assign(pull, { state, closedAt })
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -99,7 +119,8 @@ export class DemoForge implements AsyncDisposable {
     const given = (body.length > 0 ? JSON.parse(body.toString('utf8')) : {}) as Record<string, string>
     const [, collection = '', first = '', second = ''] = path.split('/').map(decodeURIComponent)
     const pull = this.#pulls.find(({ number }) => String(number) === first)
-    if (collection === 'issues') return answer(201)
+    if (collection === 'statuses') return answer(201)
+    if (collection === 'issues') return this.#issues(method, path, { body: given['body'] ?? '', answer })
     if (collection !== 'pulls') return answer(404)
     if (!first)
       return method === 'POST'
@@ -117,8 +138,30 @@ export class DemoForge implements AsyncDisposable {
     return found ? answer(200, this.#shown(found)) : answer(404)
   }
 
+  /** Comments: listed and added by pull request, edited by their id. */
+  #issues(
+    method: string,
+    path: string,
+    { body, answer }: { body: string; answer: (status: number, value?: unknown) => void },
+  ): void {
+    const [, edited] = /^\/issues\/comments\/(\d+)$/.exec(path) ?? []
+    const [, pull] = /^\/issues\/(\d+)\/comments/.exec(path) ?? []
+    const found = this.#comments.find(({ id }) => String(id) === edited)
+    if (found) return answer(200, Object.assign(found, { body }))
+    if (pull === undefined) return answer(edited === undefined ? 201 : 404)
+    if (method === 'GET')
+      return answer(
+        200,
+        this.#comments.filter((comment) => comment.pull === pull),
+      )
+    const comment = { id: this.#comments.length + 1, pull, body }
+    this.#comments.push(comment)
+    answer(201, comment)
+  }
+
   #open({ head = '', base = '', title = '', body = '' }: Record<string, string>): unknown {
-    const pull: Pull = { number: this.#pulls.length + 1, head, base, title, body, state: 'open', mergeSha: undefined }
+    const given = { head, base, title, body, state: 'open', mergeSha: undefined, closedAt: undefined } as const
+    const pull: Pull = { number: this.#pulls.length + 1, ...given }
     this.#pulls.push(pull)
     return this.#shown(pull)
   }
@@ -132,7 +175,7 @@ export class DemoForge implements AsyncDisposable {
     return true
   }
 
-  #shown({ number, head, base, title, body, state, mergeSha }: Pull): unknown {
+  #shown({ number, head, base, title, body, state, mergeSha, closedAt }: Pull): unknown {
     return {
       number,
       title,
@@ -140,6 +183,7 @@ export class DemoForge implements AsyncDisposable {
       state,
       merged: mergeSha !== undefined,
       merge_commit_sha: mergeSha ?? null,
+      closed_at: closedAt ?? null,
       html_url: `${this.url}/pulls/${number}`,
       head: { ref: head, sha: this.repository.branch(head) },
       base: { ref: base },

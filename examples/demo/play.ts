@@ -1,26 +1,21 @@
-import { parse } from 'yaml'
-import type { Client } from '../../src/client/client.ts'
-import { parseTime } from '../../src/kube/time.ts'
-import { sleep, systemClock, type Clock } from '../../src/runtime/time/clock.ts'
+import { findEnvironment, keepEnvironment, setPower } from '../../src/app/operations/environments.ts'
 import { restoreDeparture } from '../../src/app/operations/restore.ts'
+import type { Client } from '../../src/client/client.ts'
+import { sleep, systemClock, type Clock } from '../../src/runtime/time/clock.ts'
+import { environment } from '../../src/apis/environment.ts'
 import { askThrough } from './ask.ts'
 import { DemoForge } from './forge.ts'
 import {
   demoNamespace,
   eventChannel,
   forgeSecret,
-  unusedObjects,
-  previewCleaner,
-  previewFile,
-  pullRequest,
+  previewClass,
+  previewNamespace,
   readingPace,
-  screenshotsOptOut,
   shopDeployment,
   shopDomain,
-  shopPipeline,
   shopService,
-  stagingShop,
-  unusedPolicy,
+  shopSettings,
   type Pace,
 } from './environment.ts'
 import { DemoError, Preview } from './preview.ts'
@@ -40,80 +35,87 @@ export interface DemoPorts {
   readonly pace?: Pace
 }
 
-type Scene = DemoPorts & { readonly clock: Clock; readonly pace: Pace; readonly pause: () => Promise<void> }
-
-const oldRevision = '1.0.0'
-const newRevision = '1.1.0'
+interface Scene extends DemoPorts {
+  readonly clock: Clock
+  readonly pace: Pace
+  readonly preview: Preview
+  readonly forge: DemoForge
+  readonly pause: () => Promise<void>
+}
 
 /** Plays the life of one preview environment. However it ends, only the departure records remain. */
 export async function playDemo(options: DemoPorts): Promise<void> {
   const { client, tell, signal, pace = readingPace } = options
   const clock = systemClock
-  const ports: Scene = { ...options, clock, pace, pause: () => sleep(clock, pace.readingMs, signal) }
   const preview = new Preview(client, clock)
-  // Disposed last: the promoter may call it until the environment is deleted.
-  await using forge = await DemoForge.start(previewFile(oldRevision), clock)
-  if (await preview.isHere()) {
+  // Disposed last: Sojourn may read the pull request until the environment is deleted.
+  await using forge = await DemoForge.start({ name: 'shop.txt', text: 'blue\n' }, clock)
+  const scene: Scene = {
+    ...options,
+    clock,
+    pace,
+    preview,
+    forge,
+    pause: () => sleep(clock, pace.readingMs, signal),
+  }
+  if (await preview.hasBegun()) {
     tell('line', 'An earlier demo was interrupted: deleting it first.')
-    await end(preview)
+    await preview.end()
   }
   try {
-    await create(preview, ports)
-    await promote(preview, forge, ports)
-    await wakeAndSleep(preview, ports)
-    await markUnused(preview, ports)
-    await optOutAndRestore(preview, ports)
-    await deleteEnvironment(preview, ports)
+    await create(scene)
+    await fallAsleep(scene)
+    await wake(scene)
+    await announceAndKeep(scene)
+    await closePullRequest(scene)
+    await restore(scene)
   } catch (error) {
-    if (await preview.isHere()) {
+    if (await preview.hasBegun()) {
       tell('line', signal.aborted ? 'Stopped: deleting everything.' : 'Deleting everything.')
-      await end(preview)
-      tell('line', 'Only the departure record remains.')
+      await preview.end()
+      tell('line', 'Only departure records remain.')
     }
     throw error
   }
 }
 
-async function create(preview: Preview, { tell, shop, pace, pause, signal }: Scene): Promise<void> {
-  tell('chapter', 'A preview environment is created')
-  await preview.begin()
-  // The Cleaner first, so that an interrupted demo can always be deleted.
-  await preview.apply(pullRequest('open'), previewCleaner)
-  await preview.apply(
-    shopDeployment(shop, oldRevision),
-    shopService(pace),
-    ...unusedObjects,
-    eventChannel(preview.owner),
+async function create({ preview, forge, tell, shop, pause, signal }: Scene): Promise<void> {
+  tell('chapter', 'A pull request gets its environment')
+  const pull = forge.propose({ name: 'shop.txt', text: 'green\n' }, 'Paint the shop green')
+  // The class first: an interrupted demo is recognised by it.
+  await preview.apply(previewClass(new URL(forge.url).host), eventChannel, forgeSecret(forge.credentials))
+  // An owner gets one notice a day: each demo has an owner of its own.
+  const owner = `ada@team-${new URL(forge.url).port}.example.org`
+  await preview.apply(previewNamespace(pull, owner), shopDeployment(shop), shopService, shopSettings)
+  tell('line', 'An EnvironmentClass says: sleep after 30 minutes without a request, delete after 7 days without use,')
+  tell('line', 'warn the owner a day before, delete when the pull request is closed.')
+  tell(
+    'line',
+    `CI creates Namespace ${demoNamespace} with a label, its owner and the pull request, and deploys a shop.`,
   )
-  tell('line', `Namespace ${demoNamespace} holds a shop for pull request 42: a Deployment and its Service.`)
-  tell('line', 'Its Cleaner deletes the namespace when this CEL condition is true: request.data.state != "open".')
-  tell('line', 'In another terminal, watch what follows:')
-  tell('command', `sojourn status -n ${demoNamespace} -w`)
+  const { status } = await preview.untilStatus('the environment was awake', ({ power }) => power === 'Awake', signal)
+  tell('line', `It is an environment now: ${status?.phase}, owner ${status?.owner}. In another terminal:`)
+  tell('command', 'sojourn env -w')
   await preview.until('the proxy knew the shop', () => preview.isOnDemand(), signal)
+  const comment = await preview.until('there was a comment', async () => forge.comments[0], signal)
+  tell('line', `A comment on pull request 1 of the demo's forge says so, and is edited from now on:`)
+  tell('line', `| ${firstLineOf(comment)}`)
   await pause()
 }
 
-async function promote(preview: Preview, forge: DemoForge, { tell, shop, pause, signal }: Scene): Promise<void> {
-  tell('chapter', 'A revision is promoted into it')
-  await preview.apply(forgeSecret(forge.credentials), stagingShop(newRevision), shopPipeline(forge.url))
-  tell('line', `Staging runs ${newRevision}; the preview runs ${oldRevision}, as preview.yaml says in a git repository`)
-  tell('line', `that this demo serves at ${forge.url}. After the quiet period of the Pipeline:`)
-  const pull = await preview.until('there was a pull request', async () => forge.pulls[0], signal)
-  tell('line', `pull request ${pull.number}, "${pull.title}", is opened;`)
-  await preview.until('the pull request was merged', async () => forge.pulls[0]?.isMerged, signal)
-  const { version } = parse(forge.repository.read('main', 'preview.yaml') ?? '') as { readonly version: string }
-  tell('line', `merged: preview.yaml on main says version ${version}. It is rolled out.`)
-  await preview.apply(shopDeployment(shop, version))
-  await preview.until(
-    'the run was complete',
-    async () => (await preview.promotion())?.run?.phase === 'Complete',
-    signal,
-  )
-  tell('line', `The preview runs ${version}: the run is complete.`)
+async function fallAsleep({ client, preview, clock, tell, pause, signal }: Scene): Promise<void> {
+  tell('chapter', 'It sleeps')
+  tell('line', 'The class waits 30 minutes without a request; this does it now:')
+  tell('command', `sojourn sleep ${demoNamespace}`)
+  const now = clock.now()
+  await setPower(client, await findEnvironment(client, demoNamespace), { power: 'Asleep', until: now + 3_600_000, now })
+  await preview.until('the shop slept', async () => (await preview.shopPods()) === 0, signal)
+  await preview.untilStatus('the environment was asleep', ({ power }) => power === 'Asleep', signal)
+  tell('line', 'Asleep: no process runs; its address still answers.')
   await pause()
 }
 
-async function wakeAndSleep(preview: Preview, { tell, clock, proxy, pace, pause, signal }: Scene): Promise<void> {
+async function wake({ preview, tell, clock, proxy, pause, signal }: Scene): Promise<void> {
   const ask = async () => {
     const askedAt = clock.monotonic()
     const { status, body } = await askThrough(proxy, shopDomain, signal)
@@ -121,74 +123,73 @@ async function wakeAndSleep(preview: Preview, { tell, clock, proxy, pace, pause,
       throw new DemoError(`the shop answered ${status}: does this "sojourn up" run the role workloads?`)
     return { took: `${Math.round(clock.monotonic() - askedAt)} ms`, said: `${status} ${body.trim()}` }
   }
-  tell('chapter', 'A request wakes the shop')
-  tell('line', `The shop is asleep: ${await preview.shopPods()} processes. A request through the proxy:`)
+  tell('chapter', 'A request wakes it')
   tell('command', `curl -H 'Host: ${shopDomain}' ${proxy}`)
   const cold = await ask()
   tell('line', `${cold.said} (after ${cold.took}: the process was started first)`)
   const warm = await ask()
   tell('line', `${warm.said} (after ${warm.took}: it is awake)`)
-
-  tell('chapter', 'Without requests, it sleeps')
-  tell('line', `${pace.sleepsAfterSeconds} s after the last request the activator puts it to sleep. Waiting…`)
-  await preview.until('the shop slept', async () => (await preview.shopPods()) === 0, signal)
-  tell('line', 'Asleep again: its process has ended; its address still answers.')
+  await preview.untilStatus('the environment was awake', ({ power }) => power === 'Awake', signal)
   await pause()
 }
 
-async function markUnused(preview: Preview, { tell, clock, pace, pause, signal }: Scene): Promise<void> {
-  tell('chapter', 'Unused objects are marked, and their owner is told')
-  await preview.apply(unusedPolicy(preview.owner, pace))
-  for (const name of ['old-report', 'screenshots']) {
-    const look = async () => {
-      const found = await preview.markOn(name)
-      return found?.status?.phase === 'Notified' && found.status
-    }
-    const { summaries, owner, projectedDeletionTime } = await preview.until(`${name} was announced`, look, signal)
-    const leavesAt = parseTime(projectedDeletionTime) ?? clock.now()
-    const inSeconds = Math.max(0, Math.round((leavesAt - clock.now()) / 1000))
-    const why = summaries?.map(({ description }) => description).join('; ')
-    tell('line', `configmap/${name} is marked: ${why}. ${owner?.address} is told; it is deleted in ${inSeconds} s.`)
-  }
+async function announceAndKeep(scene: Scene): Promise<void> {
+  const { client, preview, forge, clock, tell, pace, pause, signal } = scene
+  const host = new URL(forge.url).host
+  tell('chapter', 'Its owner is told before it is deleted, and keeps it')
+  const seconds = `${pace.warnSeconds}s`
+  tell('line', `A week without use is long: for this chapter the class says after: ${seconds}, warnBefore: ${seconds}.`)
+  await preview.apply(previewClass(host, { after: seconds, warnBefore: seconds }))
+  const told = ({ announcement }: { readonly announcement?: { readonly toldAt?: string } }) => announcement?.toldAt
+  const announced = await preview.untilStatus('the owner was told', told, signal)
+  tell('line', `${announced.status?.owner} is told (here by an Event; by mail, Slack or webhook in a cluster):`)
+  tell('line', `| ${announced.status?.message}`)
+  await pause()
+  tell('line', 'The owner needs it longer; the link in the notice does the same without an account:')
+  tell('command', `sojourn keep ${demoNamespace}`)
+  const { until } = await keepEnvironment(client, announced, { forMs: undefined, now: clock.now() })
+  const kept = ({ deletesAt }: { readonly deletesAt?: string }) => Date.parse(deletesAt ?? '') >= until - 1000
+  const { status } = await preview.untilStatus('it was kept', kept, signal)
+  await preview.apply(previewClass(host))
+  tell('line', `It stays until ${status?.deletesAt}.`)
   await pause()
 }
 
-async function optOutAndRestore(preview: Preview, { tell, clock, client, pause, signal }: Scene): Promise<void> {
-  tell('chapter', 'One is opted out, one is deleted and restored')
-  await preview.apply(screenshotsOptOut(preview.owner))
-  tell('line', 'The team still needs the screenshots and opts them out, as this command does:')
-  tell('command', `sojourn opt-out configmap/screenshots -n ${demoNamespace}`)
-  await preview.until('old-report was deleted', async () => !(await preview.hasConfigMap('old-report')), signal)
-  const isKept = await preview.hasConfigMap('screenshots')
-  tell('line', `configmap/old-report is deleted; configmap/screenshots is ${isKept ? 'kept' : 'deleted too'}.`)
-  await pause()
-  const record = await preview.until('there was a record', () => preview.recordOf('ConfigMap', 'old-report'), signal)
-  tell('line', 'A departure record was written before the deletion. It restores the object:')
-  tell('command', `sojourn restore ${record.metadata.name}`)
-  await restoreDeparture(client, { namespace: demoNamespace, name: record.metadata.name }, { now: clock.now() })
-  tell('line', `configmap/old-report is ${(await preview.hasConfigMap('old-report')) ? 'restored' : 'not restored'}.`)
-  await pause()
-}
-
-async function deleteEnvironment(preview: Preview, { tell, pause, signal }: Scene): Promise<void> {
-  tell('chapter', 'The pull request is merged, and the environment is deleted')
-  await preview.optIn()
-  await preview.merge()
-  tell('line', 'The opt-out has ended and the condition is true: the Cleaner deletes the namespace and its contents.')
+async function closePullRequest({ client, preview, forge, tell, pause, signal }: Scene): Promise<void> {
+  tell('chapter', 'The pull request is closed, and the environment is deleted')
+  const { metadata } = await findEnvironment(client, demoNamespace)
+  const { namespace = '', name } = metadata
+  await client.patch(environment.type, { namespace, name }, { type: 'merge', body: { spec: { keepUntil: null } } })
+  forge.setAll('closed')
+  tell('line', 'The keep is taken back and the pull request is closed. Sojourn reads it once a minute. Waiting…')
   await preview.until('the namespace was deleted', async () => !(await preview.isHere()), signal)
-  const record = await preview.recordOf('Namespace', demoNamespace)
+  const record = await preview.until('there was a record', () => preview.record(), signal)
+  tell('line', `Deleted, with ${record.spec.takes ?? 0} objects that it contained, because: ${record.spec.because}.`)
+  const said = await preview.until('the comment said so', async () => /restore/.test(forge.comments[0] ?? ''), signal)
+  if (said) tell('line', `The comment says how to get it back.`)
+  await pause()
+}
+
+async function restore({ client, preview, forge, clock, tell, pause, signal }: Scene): Promise<void> {
+  tell('chapter', 'The pull request is reopened, and the environment restored')
+  forge.setAll('open')
+  const record = await preview.record()
   if (!record) throw new Error('the environment was deleted without a departure record')
-  tell('line', `Deleted, with ${record.spec.takes ?? 0} objects that it contained or owned, all of them in its record.`)
+  const { namespace = '', name } = record.metadata
+  tell('command', `sojourn restore ${name}`)
+  await restoreDeparture(client, { namespace, name }, { now: clock.now() })
+  await preview.untilStatus('it was back', ({ phase }) => phase === 'Asleep', signal)
+  tell('line', `It is back, asleep, ${(await preview.hasSettings()) ? 'with' : 'without'} everything that was in it.`)
   await pause()
 
-  tell('chapter', 'Only the departure record remains')
-  tell('line', `${record.metadata.name}, by the ${record.spec.by.system}, because: ${record.spec.because}`)
+  tell('chapter', 'The demo deletes what it created')
+  await preview.end()
+  tell('line', 'Only departure records remain:')
   tell('command', 'sojourn departures -A')
 }
 
-/** Has the environment's own Cleaner delete everything, however far the demo got. */
-async function end(preview: Preview): Promise<void> {
-  await preview.optIn()
-  await preview.merge()
-  await preview.until('the namespace was deleted', async () => !(await preview.isHere()))
+/** The first line of a comment that says something, without Markdown. */
+function firstLineOf(comment: string): string {
+  const lines = comment.split('\n').map((line) => line.replaceAll(/[*`#|]|<!--.*?-->/g, '').trim())
+  return lines.find((line) => line !== '') ?? ''
 }

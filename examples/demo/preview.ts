@@ -1,16 +1,17 @@
-import { cleanupCandidate, type CleanupCandidate } from '../../src/apis/cleanup-candidate.ts'
-import { cleanupOptOut } from '../../src/apis/cleanup-opt-out.ts'
 import { departure, type Departure } from '../../src/apis/departure.ts'
+import { environmentClass } from '../../src/apis/environment-class.ts'
+import type { Environment } from '../../src/apis/environment.ts'
+import { ownEnvironment } from '../../src/app/operations/environments.ts'
+import { notificationChannel } from '../../src/apis/notification-channel.ts'
 import type { Client } from '../../src/client/client.ts'
-import type { KubeObject, OwnerReference, StoredObject } from '../../src/kube/object.ts'
-import { configMaps, deployments, namespaces, pods } from '../../src/kube/core-types.ts'
+import type { KubeObject, StoredObject } from '../../src/kube/object.ts'
+import { configMaps, deployments, events, namespaces, pods, secrets } from '../../src/kube/core-types.ts'
 import { ignoring } from '../../src/kube/status-error.ts'
 import { sleep, type Clock } from '../../src/runtime/time/clock.ts'
-import { pipeline, type Pipeline } from '../../src/apis/pipeline.ts'
-import { demoLabel, demoName, demoNamespace, previewCleaner, previewNamespace, pullRequest } from './environment.ts'
+import { demoLabel, demoName, demoNamespace } from './environment.ts'
 
-/** How long any step may take before the demo fails. */
-const timeoutMs = 60_000
+/** How long any step may take before the demo fails; pull requests are read once a minute. */
+const timeoutMs = 120_000
 const lookEveryMs = 200
 
 /** Why the demo cannot run here, as a sentence for its user. */
@@ -18,27 +19,22 @@ export class DemoError extends Error {
   override readonly name = 'DemoError'
 }
 
-/** The demo's preview environment on a cluster. */
+/** What the demo creates; the class is last, as an interrupted demo is recognised by it. */
+const created = [
+  [namespaces, { name: demoNamespace }],
+  [secrets, { namespace: 'sojourn-system', name: demoName }],
+  [notificationChannel.type, { name: demoName }],
+  [environmentClass.type, { name: demoName }],
+] as const
+
+/** The demo's environment on a cluster. */
 export class Preview {
   readonly #client: Client
   readonly #clock: Clock
-  /** Set once the namespace is made. */
-  #owner: OwnerReference | undefined
 
   constructor(client: Client, clock: Clock) {
     this.#client = client
     this.#clock = clock
-  }
-
-  /** Creates the namespace. It owns the demo's cluster-scoped objects, which are deleted with it. */
-  async begin(): Promise<void> {
-    const { metadata } = await this.#client.create(namespaces, previewNamespace)
-    this.#owner = { apiVersion: 'v1', kind: 'Namespace', name: metadata.name, uid: metadata.uid }
-  }
-
-  get owner(): OwnerReference {
-    if (!this.#owner) throw new Error('the preview has not begun')
-    return this.#owner
   }
 
   async apply(...manifests: readonly KubeObject[]): Promise<void> {
@@ -59,24 +55,38 @@ export class Preview {
     return found !== undefined
   }
 
-  /** Closes the pull request, so that the environment's own Cleaner ends it. */
-  async merge(): Promise<void> {
-    // The Cleaner too: an interrupted demo, or a restored namespace, may lack one.
-    if (await this.isHere()) await this.apply(pullRequest('merged'), previewCleaner)
+  /** Whether anything of an earlier demo is left. */
+  async hasBegun(): Promise<boolean> {
+    const found = await this.#client.get(environmentClass.type, { name: demoName }).catch(ignoring('NotFound'))
+    return (await this.isHere()) || found !== undefined
   }
 
-  /** Ends the opt-out, as `sojourn opt-in` does. */
-  async optIn(): Promise<void> {
-    const body = { spec: { expiresAt: '1970-01-01T00:00:00Z' } }
-    await this.#client
-      .patch(cleanupOptOut.type, { name: demoName }, { type: 'merge', body })
-      .catch(ignoring('NotFound'))
+  /** Deletes everything that carries the demo's label, as `kubectl delete` does, however far the demo got. */
+  async end(): Promise<void> {
+    for (const [type, place] of created) {
+      const found = await this.#client.get<StoredObject>(type, place).catch(ignoring('NotFound'))
+      if (found?.metadata.labels?.[demoLabel] !== 'true') continue
+      const { uid } = found.metadata
+      await this.#client.deleteObject(type, place, { uid }).catch(ignoring('NotFound', 'Conflict'))
+    }
+    await this.until('everything was deleted', async () => !(await this.hasBegun()))
   }
 
-  /** The status of the Pipeline. */
-  async promotion(): Promise<Pipeline['status']> {
-    const place = { namespace: demoNamespace, name: 'shop' }
-    return (await this.#client.get<Pipeline>(pipeline.type, place)).status
+  async environment(): Promise<Environment | undefined> {
+    return ownEnvironment(this.#client, demoNamespace)
+  }
+
+  /** The environment, once `is` holds for its status. */
+  untilStatus(
+    what: string,
+    is: (status: NonNullable<Environment['status']>) => unknown,
+    signal: AbortSignal,
+  ): Promise<Environment> {
+    const look = async () => {
+      const found = await this.environment()
+      return found?.status && is(found.status) ? found : undefined
+    }
+    return this.until(what, look, signal)
   }
 
   /** How many pods the shop has. */
@@ -90,23 +100,23 @@ export class Preview {
     return found.metadata.labels?.proxless === 'true'
   }
 
-  async hasConfigMap(name: string): Promise<boolean> {
-    const place = { namespace: demoNamespace, name }
+  async hasSettings(): Promise<boolean> {
+    const place = { namespace: demoNamespace, name: 'settings' }
     return (await this.#client.get(configMaps, place).catch(ignoring('NotFound'))) !== undefined
   }
 
-  /** The janitor's mark on a ConfigMap, if it has one. */
-  async markOn(name: string): Promise<CleanupCandidate | undefined> {
-    const { items } = await this.#client.list<CleanupCandidate>(cleanupCandidate.type)
-    return items.find(({ spec }) => spec.resource.namespace === demoNamespace && spec.resource.name === name)
+  /** The newest notice to the owner, which the channel writes as an Event. */
+  async notice(): Promise<string | undefined> {
+    const { items } = await this.#client.list<StoredObject & { message?: string; reason?: string }>(events)
+    const of = (each: StoredObject) => (each as { involvedObject?: { name?: string } }).involvedObject?.name
+    return items.filter((each) => of(each) === demoNamespace && /delet/i.test(each.message ?? '')).at(-1)?.message
   }
 
-  /** The newest departure record of an object of the demo. */
-  async recordOf(kind: string, name: string): Promise<Departure | undefined> {
+  /** The newest departure record of the environment. */
+  async record(): Promise<Departure | undefined> {
     const { items } = await this.#client.list<Departure>(departure.type)
     return items
-      .filter(({ spec: { object, page } }) => object.kind === kind && object.name === name && !page)
-      .filter(({ spec: { object } }) => object.namespace === undefined || object.namespace === demoNamespace)
+      .filter(({ spec: { object, page } }) => object.kind === 'Namespace' && object.name === demoNamespace && !page)
       .toSorted((left, right) => (left.spec.recordedAt < right.spec.recordedAt ? 1 : -1))[0]
   }
 
@@ -117,7 +127,7 @@ export class Preview {
       const seen = await look()
       if (seen !== undefined && seen !== false) return seen
       if (this.#clock.monotonic() > giveUpAt)
-        throw new DemoError(`waited a minute until ${what}: see "sojourn status -n ${demoNamespace}"`)
+        throw new DemoError(`waited two minutes until ${what}: see "sojourn explain env/${demoNamespace}"`)
       await sleep(this.#clock, lookEveryMs, signal)
     }
   }

@@ -9,17 +9,17 @@ const { kubeconfig, context } = readFlags
 /** Plays the life of one preview environment on a running `sojourn up`. */
 export const demo: Command = {
   name: 'demo',
-  summary: 'Show the life of one preview environment on a running `sojourn up`, in a minute or two',
+  summary: 'Show the life of one preview environment on a running `sojourn up`, in two minutes',
   usage: '[flags]',
   help: `
-Creates the namespace demo-preview with an example application, promotes a revision into it, wakes it with a request and lets
-it sleep, marks unused objects for deletion, opts one of them out, and deletes the environment. Only the departure records
-remain. Ctrl-C deletes everything at once.
+Opens a pull request on a small forge of its own and creates an environment for it: the Namespace demo-preview. It sleeps, a
+request wakes it, its owner is told and keeps it, it is deleted when the pull request is closed, and restored. At the end
+only the departure records remain. Ctrl-C deletes everything at once.
 
 Examples:
   sojourn up                            in one terminal
   sojourn demo                          in another
-  sojourn status -n demo-preview -w     in a third`,
+  sojourn env -w                        in a third`,
   flags: { kubeconfig, context },
   async run(call) {
     using connection = connect(call)
