@@ -17,6 +17,7 @@ import { installManifests } from '../src/app/install/install.ts'
 import { supportedKubernetes } from '../src/app/config/version.ts'
 import { webhookScope } from '../src/admission/webhook-configuration.ts'
 import { chartMetadata, withValuesTable } from './chart.ts'
+import { conformancePage } from './conformance-page.ts'
 import { activatorPage, kindPage, pageOf } from './kind-page.ts'
 import { alertRules, declaredMetrics, grafanaDashboard } from './monitoring.ts'
 
@@ -33,6 +34,7 @@ async function outputs(): Promise<ReadonlyMap<string, string>> {
     files.set(page, kindPage(kind, current(page), metrics))
   }
   files.set('docs/spec/README.md', specIndex())
+  files.set('docs/conformance.md', conformancePage())
   files.set('docs/spec/activator.md', activatorPage(current('docs/spec/activator.md') ?? '', metrics))
   files.set(
     'deploy/chart/files/rbac.yaml',

@@ -21,6 +21,7 @@ export const lanes: readonly Lane[] = [
   { script: 'test:promoter', needs: 'git, OpenSSH, GnuPG', isInCi: true, env: { PROMOTER_HISTORIES: '10' } },
   { script: 'test:janitor', needs: 'Python, Chromium', isInCi: true, env: { SOJOURN_KILLS: '15' } },
   { script: 'test:flux', needs: 'Go', isInCi: false },
+  { script: 'test:conformance', needs: 'Go', isInCi: false },
   { script: 'test:docs', needs: 'Go', isInCi: false },
   { script: 'test:access', needs: 'Go', isInCi: false },
   { script: 'test:image', needs: 'root, buildah', isInCi: false },

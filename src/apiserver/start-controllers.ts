@@ -1,13 +1,13 @@
 import type { ServerParts } from './server-parts.ts'
 import { Upkeep } from './objects/upkeep/upkeep.ts'
 import type { ApiServerOptions } from './options.ts'
-import { ApiServices } from './lifecycle/api-services.ts'
-import { KubernetesService } from './lifecycle/kubernetes-service.ts'
+import { apiServiceController } from './lifecycle/api-services.ts'
+import { kubernetesService } from './lifecycle/kubernetes-service.ts'
 import { NamespaceDeleter } from './lifecycle/namespace-deleter.ts'
 import { NamespaceDefaults } from './lifecycle/namespace-defaults.ts'
 import type { LifecycleController, LifecyclePorts } from './lifecycle/ports.ts'
-import { RoleAggregation } from './lifecycle/role-aggregation.ts'
-import { ViewerRole } from './lifecycle/viewer-role.ts'
+import { roleAggregationController } from './lifecycle/role-aggregation.ts'
+import { viewerRoleController } from './lifecycle/viewer-role.ts'
 
 /** The server's own controllers and the store's maintenance, while they run. */
 export interface RunningControllers {
@@ -29,9 +29,13 @@ export function startControllers(options: ApiServerOptions, parts: ServerParts):
     beforeEmptying: async (terminating) => beforeEmptying?.(terminating),
     onError: (error, controller, key) => onError?.(error, { controller, key }),
   }
-  const service = new KubernetesService(ports)
+  const service = kubernetesService(ports)
   const running: readonly LifecycleController[] = controllers
-    ? [NamespaceDeleter, NamespaceDefaults, RoleAggregation, ViewerRole, ApiServices].map((each) => new each(ports))
+    ? [
+        new NamespaceDeleter(ports),
+        new NamespaceDefaults(ports),
+        ...[roleAggregationController, viewerRoleController, apiServiceController].map((start) => start(ports)),
+      ]
     : []
   const upkeep = new Upkeep({
     store,

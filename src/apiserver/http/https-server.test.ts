@@ -170,6 +170,23 @@ describe('the API over TLS', () => {
     expect([status, text]).toEqual([200, ''])
   })
 
+  it('names the kind of built-in objects once for a list', async () => {
+    const { text } = await send('/api/v1/namespaces?limit=1')
+    expect(JSON.parse(text)).toMatchObject({ kind: 'NamespaceList', items: [{ metadata: { name: 'default' } }] })
+    expect(Object.keys((JSON.parse(text) as { items: object[] }).items[0] ?? {})).not.toContain('kind')
+  })
+
+  it('answers a review only as itself, not as a Table', async () => {
+    const body = JSON.stringify({ spec: { nonResourceAttributes: { path: '/', verb: 'get' } } })
+    const path = '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews'
+    const table = 'application/json;as=Table;v=v1;g=meta.k8s.io'
+    const ask = (accept: string) =>
+      send(path, { method: 'POST', body, headers: { accept, 'content-type': 'application/json' } })
+    expect((await ask(table)).status).toBe(406)
+    expect((await ask(`${table},application/json`)).status).toBe(201)
+    expect((await ask('application/json')).status).toBe(201)
+  })
+
   it('lets clients cache discovery until it changes', async () => {
     const accept = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList'
     const first = await send('/apis', { headers: { accept } })

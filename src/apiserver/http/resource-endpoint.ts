@@ -1,4 +1,3 @@
-import { apiVersionOf } from '../../kube/object.ts'
 import { patchContentType, type PatchType } from '../../kube/patches/patch.ts'
 import { isStatusError, StatusError } from '../../kube/status-error.ts'
 import type { ServedKind } from '../kinds/contract/served-kind.ts'
@@ -182,7 +181,7 @@ function presentation(ports: ResourcePorts, { request, info, type }: ResourceCal
   const { as, version } = form
   switch (as) {
     case 'Object':
-      return plainPresentation({ apiVersion: apiVersionOf(type), listKind: type.listKind })
+      return plainPresentation(type)
     case 'PartialObjectMetadata':
       return metadataPresentation(version)
     case 'Table': {

@@ -7,7 +7,7 @@ import { builtinSchema } from '../schema/types/object-schema.ts'
 import { json, type Answer } from './response/answer.ts'
 import type { ResourceHandler } from './edge.ts'
 import { decodeObjectBody } from './request/object-body.ts'
-import { negotiateForm } from './request/accept.ts'
+import { parseAccept } from './request/accept.ts'
 import { notAcceptable, type ResourceCall } from './resource-endpoint.ts'
 
 /** What reviews and token requests need. */
@@ -49,7 +49,10 @@ function sender({ request, info }: ResourceCall) {
 /** These kinds have no columns and no stored metadata: only the whole object can be answered. */
 function created({ request }: ResourceCall, object: KubeObject): Answer {
   const { accept } = request.headers
-  if (negotiateForm(accept)?.as !== 'Object') throw notAcceptable(accept)
+  const isPlain = parseAccept(accept).some(
+    ({ type, params }) => !params['as'] && /^(\*|application)\/(\*|json)$/.test(type),
+  )
+  if (!isPlain) throw notAcceptable(accept)
   return json(object, 201)
 }
 

@@ -42,6 +42,7 @@ const builtin: Readonly<Record<string, readonly string[]>> = {
   replicationcontrollers: ['status.replicas'],
   'replicasets.apps': ['status.replicas'],
   'jobs.batch': ['status.successful'],
+  'certificatesigningrequests.certificates.k8s.io': ['spec.signerName'],
 }
 
 const always = ['metadata.name', 'metadata.namespace']
@@ -54,7 +55,12 @@ export function selectableFields(resource: string, more: readonly string[] = [])
 /** The values of these fields as selectors compare them; a missing field has the zero value of its type. */
 export function fieldValues(object: KubeObject, fields: Iterable<string>): Record<string, string> {
   const values: Record<string, string> = {}
-  for (const field of fields) values[field] = text(readOwn(object, aliases[field] ?? field.split('.')), field)
+  const read = (field: string) => text(readOwn(object, aliases[field] ?? field.split('.')), field)
+  for (const field of fields) values[field] = read(field)
+  // The same field of both kinds of Event, and what stands for a source that is not given.
+  const reporter = values['reportingComponent'] || values['reportingController']
+  if (reporter) Object.assign(values, { reportingComponent: reporter, reportingController: reporter })
+  if (reporter && !values['source']) values['source'] = reporter
   return values
 }
 

@@ -1,55 +1,48 @@
 import { isIP } from 'node:net'
 import { parseApiVersion, type KubeObject } from '../../kube/object.ts'
 import { ignoring } from '../../kube/status-error.ts'
-import { KeyedLoop } from '../objects/upkeep/keyed-loop.ts'
-import { asSystem, type LifecycleController, type LifecyclePorts } from './ports.ts'
+import type { StoreEvent } from '../store/store.ts'
+import { asSystem, builtin, runController, type LifecycleController, type LifecyclePorts } from './ports.ts'
 
 const name = 'kubernetes'
 const namespace = 'default'
 const resources: ReadonlySet<string> = new Set(['services', 'endpoints', 'endpointslices.discovery.k8s.io'])
 
+/** Publishes the address at which the server listens. */
+export interface KubernetesService extends LifecycleController {
+  publish(host: string, port: number): Promise<void>
+}
+
 /** Keeps the Service `default/kubernetes` and its endpoints, by which clients in Pods find this server. */
-export class KubernetesService implements LifecycleController {
-  readonly #ports: LifecyclePorts
-  readonly #loop: KeyedLoop
-  readonly #unsubscribe: () => void
-  #wanted: readonly KubeObject[] = []
-
-  constructor(ports: LifecyclePorts) {
-    this.#ports = ports
-    this.#loop = new KeyedLoop({
-      clock: ports.clock,
-      work: () => this.#reconcile(),
-      onError: (error, key) => ports.onError(error, 'kubernetes-service', key),
-    })
-    this.#unsubscribe = ports.store.subscribe((events) => {
-      if (events.some((event) => event.name === name && event.namespace === namespace && resources.has(event.resource)))
-        this.#loop.add(name)
-    })
-  }
-
-  /** Publishes the address at which the server listens. */
-  async publish(host: string, port: number): Promise<void> {
-    const isSpecific = isIP(host) > 0 && host !== '0.0.0.0' && host !== '::'
-    this.#wanted = objectsFor(isSpecific ? host : '127.0.0.1', port)
-    await this.#reconcile()
-  }
-
-  close(): Promise<void> {
-    this.#unsubscribe()
-    return this.#loop.close()
-  }
-
-  async #reconcile(): Promise<void> {
-    const { objects, kinds } = this.#ports
-    for (const body of this.#wanted) {
-      const type = kinds.ofKind({ ...parseApiVersion(body.apiVersion), kind: body.kind })
-      if (!type) throw new Error(`${body.kind} is not served`)
+export function kubernetesService(ports: LifecyclePorts): KubernetesService {
+  const { store, objects, kinds } = ports
+  let wanted: readonly KubeObject[] = []
+  const reconcile = async () => {
+    for (const body of wanted) {
+      const type = builtin(
+        kinds,
+        parseApiVersion(body.apiVersion).group,
+        `${body.kind.toLowerCase().replace(/s$/, '')}s`,
+      )
       const request = { type, namespace, ...asSystem, body }
       // A patch that changes nothing writes nothing, so that its own event does not start another one.
       const found = await objects.patch({ ...request, name, patchType: 'merge' }).catch(ignoring('NotFound'))
       if (!found) await objects.create(request).catch(ignoring('AlreadyExists'))
     }
+  }
+  const isOurs = (event: StoreEvent) =>
+    event.name === name && event.namespace === namespace && resources.has(event.resource)
+  const running = runController(ports, 'kubernetes-service', {
+    reconcile,
+    follow: (add) => store.subscribe((events) => events.some(isOurs) && add(name)),
+  })
+  return {
+    ...running,
+    publish: (host, port) => {
+      const isSpecific = isIP(host) > 0 && host !== '0.0.0.0' && host !== '::'
+      wanted = objectsFor(isSpecific ? host : '127.0.0.1', port)
+      return reconcile()
+    },
   }
 }
 

@@ -61,6 +61,29 @@ describe("the server's own controllers", () => {
     await expect.poll(() => object(slice)).toMatchObject({ ports: [{ port }] })
   })
 
+  it('delete Pods before the rest of a terminating namespace, and say what remains', async () => {
+    await namespace('going')
+    const container = { name: 'c', image: 'none' }
+    const pod = { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'p', finalizers: ['ex.io/hold'] } }
+    await send('POST', '/api/v1/namespaces/going/pods', { ...pod, spec: { containers: [container] } })
+    await send('POST', '/api/v1/namespaces/going/configmaps', configMap('a'))
+    await send('DELETE', '/api/v1/namespaces/going')
+    await expect
+      .poll(async () => (await object('/api/v1/namespaces/going')).status)
+      .toMatchObject({
+        conditions: [
+          { type: 'NamespaceDeletionDiscoveryFailure', status: 'False' },
+          { type: 'NamespaceDeletionGroupVersionParsingFailure', status: 'False' },
+          { type: 'NamespaceDeletionContentFailure', status: 'True' },
+          { type: 'NamespaceContentRemaining', status: 'True' },
+          { status: 'True', message: expect.stringContaining('ex.io/hold in 1 resource instances') as string },
+        ],
+      })
+    expect(await status('/api/v1/namespaces/going/configmaps/a')).toBe(200)
+    await send('PATCH', '/api/v1/namespaces/going/pods/p', { metadata: { finalizers: null } })
+    await expect.poll(() => status('/api/v1/namespaces/going')).toBe(404)
+  })
+
   it('empty a terminating namespace, whatever kinds are in it', async () => {
     await namespace('going')
     await send('POST', '/api/v1/namespaces/going/configmaps', configMap('a'))
@@ -80,8 +103,9 @@ describe("the server's own controllers", () => {
     await send('POST', '/api/v1/namespaces/held/configmaps', configMap('h', ['example.com/hold']))
     await send('DELETE', '/api/v1/namespaces/held')
     const message = async () =>
-      ((await object('/api/v1/namespaces/held')).status as { conditions?: { message: string }[] }).conditions?.[0]
-        ?.message
+      (
+        (await object('/api/v1/namespaces/held')).status as { conditions?: { type: string; message: string }[] }
+      ).conditions?.find(({ type }) => type === 'NamespaceContentRemaining')?.message
     await expect.poll(message).toBe('Some resources are remaining: configmaps has 1 resource instances')
     await send('PATCH', '/api/v1/namespaces/held/configmaps/h', { metadata: { finalizers: null } })
     await expect.poll(() => status('/api/v1/namespaces/held')).toBe(404)

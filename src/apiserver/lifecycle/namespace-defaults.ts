@@ -1,8 +1,7 @@
 import type { KubeObject } from '../../kube/object.ts'
 import { deepEqual } from '../../kube/patches/patch.ts'
 import { ignoring } from '../../kube/status-error.ts'
-import { KeyedLoop } from '../objects/upkeep/keyed-loop.ts'
-import { builtin, asSystem, type LifecycleController, type LifecyclePorts } from './ports.ts'
+import { asSystem, builtin, runController, type LifecycleController, type LifecyclePorts } from './ports.ts'
 
 const accountName = 'default'
 const authorityMap = 'kube-root-ca.crt'
@@ -13,30 +12,24 @@ const authorityMap = 'kube-root-ca.crt'
  */
 export class NamespaceDefaults implements LifecycleController {
   readonly #ports: LifecyclePorts
-  readonly #loop: KeyedLoop
-  readonly #unsubscribe: () => void
+  readonly close: () => Promise<void>
 
   constructor(ports: LifecyclePorts) {
     this.#ports = ports
-    this.#loop = new KeyedLoop({
-      clock: ports.clock,
-      work: (name) => this.#reconcile(name),
-      onError: (error, key) => ports.onError(error, 'namespace-defaults', key),
+    const { close } = runController(ports, 'namespace-defaults', {
+      reconcile: (name) => this.#reconcile(name),
+      follow: (add) => {
+        for (const { name } of ports.store.scan({ resource: 'namespaces', limit: Number.MAX_SAFE_INTEGER })) add(name)
+        return ports.store.subscribe((events) => {
+          for (const { resource, namespace, name, type } of events) {
+            if (resource === 'namespaces' && type === 'create') add(name)
+            if (resource === 'serviceaccounts' && name === accountName && type === 'delete') add(namespace)
+            if (resource === 'configmaps' && name === authorityMap && type !== 'create') add(namespace)
+          }
+        })
+      },
     })
-    this.#unsubscribe = ports.store.subscribe((events) => {
-      for (const { resource, namespace, name, type } of events) {
-        if (resource === 'namespaces' && type === 'create') this.#loop.add(name)
-        if (resource === 'serviceaccounts' && name === accountName && type === 'delete') this.#loop.add(namespace)
-        if (resource === 'configmaps' && name === authorityMap && type !== 'create') this.#loop.add(namespace)
-      }
-    })
-    for (const { name } of ports.store.scan({ resource: 'namespaces', limit: Number.MAX_SAFE_INTEGER }))
-      this.#loop.add(name)
-  }
-
-  close(): Promise<void> {
-    this.#unsubscribe()
-    return this.#loop.close()
+    this.close = close
   }
 
   async #reconcile(namespace: string): Promise<void> {

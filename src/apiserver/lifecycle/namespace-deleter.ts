@@ -1,41 +1,35 @@
 import type { StoredObject } from '../../kube/object.ts'
+import { deepEqual } from '../../kube/patches/patch.ts'
 import { ignoring } from '../../kube/status-error.ts'
 import { formatTime } from '../../kube/time.ts'
 import type { ServedKind } from '../kinds/contract/served-kind.ts'
-import { KeyedLoop } from '../objects/upkeep/keyed-loop.ts'
-import { builtin, asSystem, type LifecycleController, type LifecyclePorts } from './ports.ts'
+import { asSystem, builtin, runController, type LifecycleController, type LifecyclePorts } from './ports.ts'
 
 const finalizer = 'kubernetes'
 
 /** Deletes the contents of terminating namespaces, then removes their finalizer. */
 export class NamespaceDeleter implements LifecycleController {
   readonly #ports: LifecyclePorts
-  readonly #loop: KeyedLoop
-  readonly #unsubscribe: () => void
+  readonly close: () => Promise<void>
   /** Uids of namespaces for which `beforeEmptying` has succeeded. */
   readonly #mayEmpty = new Set<string>()
 
   constructor(ports: LifecyclePorts) {
     this.#ports = ports
-    this.#loop = new KeyedLoop({
-      clock: ports.clock,
-      work: (name) => this.#reconcile(name),
-      onError: (error, key) => ports.onError(error, 'namespace-deleter', key),
+    const { close } = runController(ports, 'namespace-deleter', {
+      reconcile: (name) => this.#reconcile(name),
+      follow: (add) => {
+        for (const { name } of ports.store.scan({ resource: 'namespaces', limit: Number.MAX_SAFE_INTEGER })) add(name)
+        return ports.store.subscribe((events) => {
+          for (const { resource, namespace, name, type } of events) {
+            if (resource === 'namespaces') add(name)
+            // This may have been the last object of the namespace.
+            else if (type === 'delete' && namespace && this.#isTerminating(namespace)) add(namespace)
+          }
+        })
+      },
     })
-    this.#unsubscribe = ports.store.subscribe((events) => {
-      for (const { resource, namespace, name, type } of events) {
-        if (resource === 'namespaces') this.#loop.add(name)
-        // This may have been the last object of the namespace.
-        else if (type === 'delete' && namespace && this.#isTerminating(namespace)) this.#loop.add(namespace)
-      }
-    })
-    for (const { name } of ports.store.scan({ resource: 'namespaces', limit: Number.MAX_SAFE_INTEGER }))
-      this.#loop.add(name)
-  }
-
-  close(): Promise<void> {
-    this.#unsubscribe()
-    return this.#loop.close()
+    this.close = close
   }
 
   async #reconcile(name: string): Promise<void> {
@@ -43,9 +37,13 @@ export class NamespaceDeleter implements LifecycleController {
     if (!namespace?.metadata.deletionTimestamp || !finalizersOf(namespace).includes(finalizer)) return
     await this.#runBeforeEmptying(namespace)
     const contents = this.#contents(name)
-    for (const type of contents) await this.#empty(type, name)
+    // Pods first: what they use, such as a NetworkPolicy or a Secret, must not be deleted while they run.
+    const running = contents.filter(({ resource }) => resource === 'pods')
+    for (const type of running) await this.#empty(type, name)
+    const hasPods = this.#count('pods', name) > 0
+    if (!hasPods) for (const type of contents) if (!running.includes(type)) await this.#empty(type, name)
     const remaining = contents.filter(({ resource }) => this.#count(resource, name) > 0)
-    if (remaining.length > 0) return this.#reportRemaining(namespace, remaining)
+    if (remaining.length > 0) return this.#reportRemaining(namespace, remaining, hasPods)
     await this.#removeFinalizer(namespace)
     this.#mayEmpty.delete(namespace.metadata.uid)
   }
@@ -61,11 +59,8 @@ export class NamespaceDeleter implements LifecycleController {
       await this.#ports.beforeEmptying(namespace)
       this.#mayEmpty.add(uid)
     } catch (error) {
-      await this.#setCondition(namespace, {
-        type: 'NamespaceDeletionContentFailure',
-        reason: 'ContentDeletionFailed',
-        message: `nothing in it is deleted yet: ${error instanceof Error ? error.message : String(error)}`,
-      })
+      const why = error instanceof Error ? error.message : String(error)
+      await this.#setConditions(namespace, { NamespaceDeletionContentFailure: `nothing in it is deleted yet: ${why}` })
       throw error
     }
   }
@@ -105,35 +100,40 @@ export class NamespaceDeleter implements LifecycleController {
       .catch(ignoring('NotFound', 'Conflict'))
   }
 
-  /** Sets a condition that says what remains. The delete of the last object queues the namespace again. */
-  async #reportRemaining(namespace: StoredObject, remaining: readonly ServedKind[]): Promise<void> {
-    const name = namespace.metadata.name
-    const message = `Some resources are remaining: ${remaining
-      .map(({ resource }) => `${resource} has ${this.#count(resource, name)} resource instances`)
-      .join(', ')}`
-    await this.#setCondition(namespace, { type: 'NamespaceContentRemaining', reason: 'SomeResourcesRemain', message })
+  /** Sets conditions that say what remains. The delete of the last object queues the namespace again. */
+  async #reportRemaining(namespace: StoredObject, remaining: readonly ServedKind[], hasPods: boolean): Promise<void> {
+    const { name } = namespace.metadata
+    const counts = remaining.map(({ resource }) => `${resource} has ${this.#count(resource, name)} resource instances`)
+    const records = remaining.flatMap(({ resource }) =>
+      this.#ports.store.scan({ resource, namespace: name, limit: 1000 }),
+    )
+    const finalizers = Map.groupBy(
+      records.flatMap(({ document }) => document.object.metadata.finalizers ?? []),
+      (each) => each,
+    )
+    const held = [...finalizers].map(([each, all]) => `${each} in ${all.length} resource instances`).join(', ')
+    await this.#setConditions(namespace, {
+      NamespaceContentRemaining: `Some resources are remaining: ${counts.join(', ')}`,
+      NamespaceFinalizersRemaining: held && `Some content in the namespace has finalizers remaining: ${held}`,
+      NamespaceDeletionContentFailure: hasPods && 'Pods are remaining; the rest is deleted after them',
+    })
   }
 
-  async #setCondition(
-    namespace: StoredObject,
-    { type, reason, message }: Pick<Condition, 'type' | 'reason' | 'message'>,
-  ): Promise<void> {
+  /** Sets every condition of a terminating namespace: True where a message is given, False otherwise. */
+  async #setConditions(namespace: StoredObject, given: Readonly<Record<string, string | false>>): Promise<void> {
     const { objects, kinds, clock } = this.#ports
-    const { name } = namespace.metadata
     const known = (namespace.status as { conditions?: readonly Condition[] } | undefined)?.conditions ?? []
-    const old = known.find((entry) => entry.type === type)
-    if (old?.message === message) return
-    const lastTransitionTime = old?.lastTransitionTime ?? formatTime(clock.now())
-    const condition: Condition = { type, status: 'True', reason, message, lastTransitionTime }
+    const conditions = Object.entries(conditionTypes).map(([type, [fine, why, failed]]): Condition => {
+      const message = given[type] || why
+      const [status, reason] = given[type] ? ['True', failed] : ['False', fine]
+      const old = known.find((entry) => entry.type === type)
+      const lastTransitionTime = old?.status === status ? old.lastTransitionTime : formatTime(clock.now())
+      return { type, status, reason, message, lastTransitionTime }
+    })
+    if (deepEqual(known, conditions)) return
+    const [type, { name }] = [builtin(kinds, '', 'namespaces'), namespace.metadata]
     await objects
-      .patch({
-        type: builtin(kinds, '', 'namespaces'),
-        name,
-        subresource: 'status',
-        ...asSystem,
-        patchType: 'merge',
-        body: { status: { conditions: [...known.filter((entry) => entry !== old), condition] } },
-      })
+      .patch({ type, name, subresource: 'status', ...asSystem, patchType: 'merge', body: { status: { conditions } } })
       .catch(ignoring('NotFound', 'Conflict'))
   }
 
@@ -148,6 +148,27 @@ export class NamespaceDeleter implements LifecycleController {
   #count(resource: string, namespace: string): number {
     return this.#ports.store.count({ resource, namespace })
   }
+}
+
+/** Reason and message of each condition while it is False, and its reason while it is True. */
+const conditionTypes: Readonly<Record<string, readonly [fine: string, message: string, failed: string]>> = {
+  NamespaceDeletionDiscoveryFailure: [
+    'ResourcesDiscovered',
+    'All resources successfully discovered',
+    'DiscoveryFailed',
+  ],
+  NamespaceDeletionGroupVersionParsingFailure: ['ParsedGroupVersions', 'All legacy kube types successfully parsed', ''],
+  NamespaceDeletionContentFailure: [
+    'ContentDeleted',
+    'All content successfully deleted, may be waiting on finalization',
+    'ContentDeletionFailed',
+  ],
+  NamespaceContentRemaining: ['ContentRemoved', 'All content successfully removed', 'SomeResourcesRemain'],
+  NamespaceFinalizersRemaining: [
+    'ContentHasNoFinalizers',
+    'All content-preserving finalizers finished',
+    'SomeFinalizersRemain',
+  ],
 }
 
 interface Condition {

@@ -2,6 +2,7 @@ import type { StoredObject } from '../../kube/object.ts'
 import type { Kinds } from '../kinds/kinds.ts'
 import type { Objects } from '../objects/objects.ts'
 import type { User } from '../objects/contract/request.ts'
+import { KeyedLoop } from '../objects/upkeep/keyed-loop.ts'
 import { systemUser } from '../objects/contract/system-user.ts'
 import type { Clock } from '../store/clock.ts'
 import type { Store } from '../store/store.ts'
@@ -23,7 +24,24 @@ export interface LifecyclePorts {
 
 /** A controller that runs until it is closed. */
 export interface LifecycleController {
-  close(): Promise<void>
+  readonly close: () => Promise<void>
+}
+
+/** Runs a controller until it is closed: `reconcile` is called for the keys that `follow` adds, one at a time. */
+export function runController(
+  ports: LifecyclePorts,
+  name: string,
+  does: { reconcile(key: string): Promise<void>; follow(add: (key: string) => void): () => void },
+): LifecycleController {
+  const onError = (error: unknown, key: string) => ports.onError(error, name, key)
+  const loop = new KeyedLoop({ clock: ports.clock, work: (key) => does.reconcile(key), onError })
+  const unfollow = does.follow((key) => loop.add(key))
+  return {
+    close: () => {
+      unfollow()
+      return loop.close()
+    },
+  }
 }
 
 /** The identity of the server's own controllers. */

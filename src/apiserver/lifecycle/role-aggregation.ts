@@ -3,8 +3,7 @@ import { deepEqual } from '../../kube/patches/patch.ts'
 import { matches, requirementsOf, type LabelSelector } from '../../kube/selector.ts'
 import { ignoring } from '../../kube/status-error.ts'
 import type { PolicyRule } from '../auth/rbac-rules.ts'
-import { KeyedLoop } from '../objects/upkeep/keyed-loop.ts'
-import { builtin, asSystem, type LifecycleController, type LifecyclePorts } from './ports.ts'
+import { asSystem, builtin, runController, type LifecycleController, type LifecyclePorts } from './ports.ts'
 
 const group = 'rbac.authorization.k8s.io'
 const resource = `clusterroles.${group}`
@@ -28,48 +27,32 @@ export function aggregatedRules(role: KubeObject, roles: readonly KubeObject[]):
 }
 
 /** Keeps the rules of ClusterRoles with an aggregationRule up to date. */
-export class RoleAggregation implements LifecycleController {
-  readonly #ports: LifecyclePorts
-  readonly #loop: KeyedLoop
-  readonly #unsubscribe: () => void
-
-  constructor(ports: LifecyclePorts) {
-    this.#ports = ports
-    this.#loop = new KeyedLoop({
-      clock: ports.clock,
-      work: () => this.#reconcile(),
-      onError: (error, key) => ports.onError(error, 'role-aggregation', key),
-    })
-    this.#unsubscribe = ports.store.subscribe((events) => {
-      if (events.some((event) => event.resource === resource)) this.#loop.add('all')
-    })
-    this.#loop.add('all')
-  }
-
-  close(): Promise<void> {
-    this.#unsubscribe()
-    return this.#loop.close()
-  }
-
-  async #reconcile(): Promise<void> {
-    const { store, objects, kinds } = this.#ports
-    const roles = store
-      .scan({ resource, limit: Number.MAX_SAFE_INTEGER })
-      .map(({ document }): StoredObject => document.object)
-    for (const role of roles) {
-      if (!role['aggregationRule'] || role.metadata.deletionTimestamp) continue
-      const rules = aggregatedRules(role, roles)
-      if (deepEqual(role['rules'] ?? [], rules)) continue
-      await objects
-        .update({
-          type: builtin(kinds, group, 'clusterroles'),
-          name: role.metadata.name,
-          ...asSystem,
-          fieldManager: 'clusterrole-aggregation-controller',
-          body: { ...role, rules },
-        })
-        // A concurrent write won; its event triggers another reconcile.
-        .catch(ignoring('Conflict', 'NotFound'))
-    }
-  }
+export function roleAggregationController(ports: LifecyclePorts): LifecycleController {
+  const { store, objects, kinds } = ports
+  return runController(ports, 'role-aggregation', {
+    follow: (add) => {
+      add('all')
+      return store.subscribe((events) => events.some((event) => event.resource === resource) && add('all'))
+    },
+    reconcile: async () => {
+      const roles = store
+        .scan({ resource, limit: Number.MAX_SAFE_INTEGER })
+        .map(({ document }): StoredObject => document.object)
+      for (const role of roles) {
+        if (!role['aggregationRule'] || role.metadata.deletionTimestamp) continue
+        const rules = aggregatedRules(role, roles)
+        if (deepEqual(role['rules'] ?? [], rules)) continue
+        await objects
+          .update({
+            type: builtin(kinds, group, 'clusterroles'),
+            name: role.metadata.name,
+            ...asSystem,
+            fieldManager: 'clusterrole-aggregation-controller',
+            body: { ...role, rules },
+          })
+          // A concurrent write won; its event triggers another reconcile.
+          .catch(ignoring('Conflict', 'NotFound'))
+      }
+    },
+  })
 }

@@ -34,7 +34,7 @@ import type {
 } from './contract/request.ts'
 import { parseResourceVersion } from './contract/resource-version.ts'
 import { scaleOf } from './read/scale.ts'
-import { serviceAccountDefault } from './admission/service-account-default.ts'
+import { podReferences } from './admission/pod-references.ts'
 import { ServiceAddresses } from './admission/service-addresses.ts'
 import { updateObject } from './write/update-object.ts'
 import { WatchHub } from './watch/watch-hub.ts'
@@ -70,7 +70,7 @@ export class Objects implements Disposable {
     const { store, kinds, clock, random, uid, admission = [], tracksFields = true } = options
     const { cascades = () => false, deletionRecords } = options
     const addresses = new ServiceAddresses(store)
-    const hooks: readonly AdmissionHook[] = [namespaceLifecycle, serviceAccountDefault, addresses, ...admission]
+    const hooks: readonly AdmissionHook[] = [namespaceLifecycle, podReferences, addresses, ...admission]
     const write = writeWithAnswers(store, () => hooks.some((hook) => hook.isAsking?.() ?? false))
     this.#ports = { store, write, kinds, clock, random, uid, hooks, cascades, deletionRecords, tracksFields }
     this.#hub = new WatchHub({ store, clock, random })

@@ -1,4 +1,5 @@
-import type { KubeObject } from '../../../kube/object.ts'
+import { apiVersionOf, type KubeObject } from '../../../kube/object.ts'
+import type { ServedKind } from '../../kinds/contract/served-kind.ts'
 import type { ListResult, WatchEventText } from '../../objects/contract/request.ts'
 import type { Document } from '../../store/document.ts'
 
@@ -12,18 +13,17 @@ export interface Presentation {
   head(metadata: ListResult['metadata']): Readonly<Record<string, unknown>>
   readonly itemsField: 'items' | 'rows'
   item(document: Document): unknown
+  /** How the stored text of an item begins where a list leaves out apiVersion and kind, as it does for built-in kinds. */
+  readonly impliedStart?: string
   /** The object of a watch event; `isFirst` is true once per watch. */
   event(event: WatchEventText, isFirst: boolean): unknown
 }
 
+type PlainKind = Pick<ServedKind, 'group' | 'version' | 'kind' | 'listKind' | 'custom'>
+
 /** Objects as they are stored. */
-export function plainPresentation({
-  apiVersion,
-  listKind,
-}: {
-  readonly apiVersion: string
-  readonly listKind: string
-}): Presentation {
+export function plainPresentation({ group, version, kind, listKind, custom }: PlainKind): Presentation {
+  const apiVersion = apiVersionOf({ group, version })
   const show = (document: Document) => document.object
   return {
     contentType: 'application/json',
@@ -32,6 +32,7 @@ export function plainPresentation({
     head: (metadata) => ({ kind: listKind, apiVersion, metadata }),
     itemsField: 'items',
     item: show,
+    ...(custom ? {} : { impliedStart: `${JSON.stringify({ apiVersion, kind }).slice(0, -1)},` }),
     event: ({ document }) => document.object,
   }
 }

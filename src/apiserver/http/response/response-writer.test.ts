@@ -7,7 +7,13 @@ import type { Answer, Content } from './answer.ts'
 import { plainPresentation } from './presentation.ts'
 import { warningValue, writeAnswer } from './response-writer.ts'
 
-const as = plainPresentation({ apiVersion: 'v1', listKind: 'ConfigMapList' })
+const as = plainPresentation({
+  group: '',
+  version: 'v1',
+  kind: 'ConfigMap',
+  listKind: 'ConfigMapList',
+  custom: undefined,
+})
 const keep = { isHead: false, acceptsGzip: false, onStall: () => () => {} }
 
 function listAnswer(chunks: readonly (readonly Document[])[]): Answer & { content: Exclude<Content, { is: 'watch' }> } {

@@ -136,5 +136,9 @@ async function* listText({ list, as }: Extract<Content, { is: 'list' }>): AsyncG
 }
 
 function itemText(as: Presentation, document: Parameters<Presentation['item']>[0]): string {
-  return as.isPlain ? document.text : JSON.stringify(as.item(document))
+  const { impliedStart } = as
+  if (!as.isPlain) return JSON.stringify(as.item(document))
+  return impliedStart && document.text.startsWith(impliedStart)
+    ? `{${document.text.slice(impliedStart.length)}`
+    : document.text
 }

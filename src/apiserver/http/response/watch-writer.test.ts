@@ -6,7 +6,13 @@ import { Document } from '../../store/document.ts'
 import { plainPresentation, tablePresentation } from './presentation.ts'
 import { WatchWriter } from './watch-writer.ts'
 
-const plain = plainPresentation({ apiVersion: 'v1', listKind: 'ConfigMapList' })
+const plain = plainPresentation({
+  group: '',
+  version: 'v1',
+  kind: 'ConfigMap',
+  listKind: 'ConfigMapList',
+  custom: undefined,
+})
 
 function event(type: WatchEventText['type'], size = 10): WatchEventText {
   const object = {

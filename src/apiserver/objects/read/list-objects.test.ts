@@ -17,6 +17,19 @@ describe('list', () => {
     expect(metadata).toEqual({ resourceVersion: String(world.store.revision) })
   })
 
+  it('selects Events of both kinds by who reported them', async () => {
+    const event = { metadata: { name: 'x', namespace: 'default' }, action: 'Do', reason: 'Why', type: 'Normal' }
+    const reporter = {
+      reportingController: 'ex.io/c',
+      reportingInstance: 'i',
+      eventTime: '2026-01-01T00:00:00.000000Z',
+    }
+    await world.create('events.k8s.io/v1/events', { ...event, ...reporter } as never)
+    for (const fieldSelector of ['source=ex.io/c', 'reportingController=ex.io/c', 'reportingComponent=ex.io/c'])
+      for (const kind of ['v1/events', 'events.k8s.io/v1/events'])
+        expect((await world.list(kind, { namespace: 'default', fieldSelector })).names).toEqual(['x'])
+  })
+
   it('lists all namespaces, or one', async () => {
     await world.create('v1/namespaces', { metadata: { name: 'other' } })
     await world.create('v1/configmaps', { metadata: { name: 'z' } }, { namespace: 'other' })

@@ -258,7 +258,13 @@ describe.each(storeKinds)('watch on %s', (_, openStore) => {
     const told: string[] = []
     const request = { type: world.type('v1/configmaps'), user: someone, resourceVersion: now() }
     const watching = (async () => {
-      const shown = plainPresentation({ apiVersion: 'v1', listKind: 'ConfigMapList' })
+      const shown = plainPresentation({
+        group: '',
+        version: 'v1',
+        kind: 'ConfigMap',
+        listKind: 'ConfigMapList',
+        custom: undefined,
+      })
       const stream = new EventStream((sink) => world.objects.watch(request, sink), shown, abort.signal)
       for await (const { type, object } of stream as AsyncIterable<WatchEvent<StoredObject>>) {
         expect(Object.isFrozen(object.metadata)).toBe(true)

@@ -32,14 +32,15 @@ const nameAttempts = 8
 /** Decides a create inside a store transaction: namespace, name, defaults, managedFields, admission, validation. */
 export function decideCreate(ports: WritePorts, view: View, creation: Creation): Decision<WriteResult> {
   const { type, namespace, options } = creation
-  if (creation.object.metadata.resourceVersion)
-    throw badRequest('resourceVersion should not be set on objects to be created')
   const placed = withRequestNamespace(type, creation.object, namespace)
   requireNamespace({ type, namespace, name: placed.metadata.name ?? '', view })
   if (isTerminating(type, view))
     throw new StatusError('MethodNotAllowed', 'create not allowed while custom resource definition is terminating')
   const named = withName(ports, view, creation, placed)
   const prepared = prepare(ports, { ...creation, object: named }, view)
+  // As in kube-apiserver, it is the storage that refuses it: after validation, and not in a dry run.
+  if (creation.object.metadata.resourceVersion && !options.isDryRun)
+    throw badRequest('resourceVersion should not be set on objects to be created')
   const name = prepared.object.metadata.name ?? ''
   const existing = view.get({ resource: type.resource, namespace: type.namespaced ? namespace : '', name })
   if (existing) throw alreadyExists(type, name, existing.document.value.metadata.deletionTimestamp !== undefined)

@@ -117,6 +117,7 @@ function shape(ports: WritePorts, { type, namespace, subresource, current, propo
   switch (subresource) {
     case '':
       return type.rules.hasStatus ? withStatusOf(old, { ...proposed, metadata }) : { ...proposed, metadata }
+    case 'approval':
     case 'status':
       return withStatusOf(proposed, { ...old, metadata: statusMetadata(type, metadata, old) })
     case 'finalize':
@@ -210,7 +211,7 @@ function track({ type, subresource, options, current }: ProposedUpdate, object: 
 
 /** Fields that the endpoint ignores, so that its writers do not become their owners. */
 export function resetFieldsOf({ rules }: ServedKind, subresource: string): readonly string[] {
-  if (subresource === 'status') return statusResets[rules.statusMetadata]
+  if (subresource === 'status' || subresource === 'approval') return statusResets[rules.statusMetadata]
   return subresource === '' && rules.hasStatus ? ['status'] : []
 }
 

@@ -1,0 +1,83 @@
+import type { KubeObject } from '../../../kube/object.ts'
+import type { AdmissionHook, Review } from '../contract/admission.ts'
+import { forbidden } from '../contract/failures.ts'
+
+type Fields = Readonly<Record<string, unknown>>
+
+interface PodSpec extends Fields {
+  readonly serviceAccountName?: string
+  readonly priorityClassName?: string
+  readonly runtimeClassName?: string
+  readonly volumes?: readonly Fields[] | null
+  readonly containers?: readonly Container[]
+  readonly initContainers?: readonly Container[] | null
+}
+
+type Container = { readonly volumeMounts?: readonly { readonly mountPath?: string }[] | null }
+
+const mountPath = '/var/run/secrets/kubernetes.io/serviceaccount'
+
+/** Resolves what a new Pod refers to: its ServiceAccount, whose token it mounts, its PriorityClass and its RuntimeClass. */
+export const podReferences: AdmissionHook = {
+  mutate(review) {
+    const { operation, type, subresource, object } = review
+    if (operation !== 'CREATE' || type.resource !== 'pods' || subresource) return object
+    const spec = (object.spec ?? {}) as PodSpec
+    const { runtimeClassName } = spec
+    if (runtimeClassName && !find(review, 'runtimeclasses.node.k8s.io', runtimeClassName))
+      throw forbidden(review.type, review.name, `pod rejected: RuntimeClass "${runtimeClassName}" not found`)
+    return { ...object, spec: { ...withAccount(review, spec), ...priorityOf(review, spec) } }
+  },
+}
+
+/** Names the account, and adds its token unless Pod or account opt out. `default` may be about to be created with its namespace. */
+function withAccount(review: Review & { readonly object: KubeObject }, spec: PodSpec): PodSpec {
+  const [name, { namespace }] = [spec.serviceAccountName || 'default', review]
+  const account = find(review, 'serviceaccounts', name, namespace)
+  const missing = `error looking up service account ${namespace}/${name}: serviceaccount "${name}" not found`
+  if (!account && name !== 'default') throw forbidden(review.type, review.name, missing)
+  const named = { ...spec, serviceAccountName: name, serviceAccount: name }
+  const mounts = spec['automountServiceAccountToken'] ?? account?.['automountServiceAccountToken'] ?? true
+  if (!mounts || !account) return named
+  const volume = { name: `kube-api-access-${review.object.metadata.uid?.slice(-5)}`, projected: tokenVolume }
+  const mount = { name: volume.name, mountPath, readOnly: true }
+  const add = (container: Container): Container => {
+    const mounted = container.volumeMounts ?? []
+    return mounted.some((each) => each.mountPath === mountPath)
+      ? container
+      : { ...container, volumeMounts: [...mounted, mount] }
+  }
+  return {
+    ...named,
+    volumes: [...(spec.volumes ?? []), volume],
+    containers: (spec.containers ?? []).map(add),
+    ...(spec.initContainers ? { initContainers: spec.initContainers.map(add) } : {}),
+  }
+}
+
+const namespaceField = { apiVersion: 'v1', fieldPath: 'metadata.namespace' }
+const tokenVolume = {
+  defaultMode: 0o644,
+  sources: [
+    { serviceAccountToken: { expirationSeconds: 3607, path: 'token' } },
+    { configMap: { name: 'kube-root-ca.crt', items: [{ key: 'ca.crt', path: 'ca.crt' }] } },
+    { downwardAPI: { items: [{ path: 'namespace', fieldRef: namespaceField }] } },
+  ],
+}
+
+function priorityOf(review: Review, { priorityClassName: name }: PodSpec): Fields {
+  if (!name || name in systemPriorities) return name ? { priority: systemPriorities[name] } : {}
+  const found = find(review, 'priorityclasses.scheduling.k8s.io', name)
+  if (!found) throw forbidden(review.type, review.name, `no PriorityClass with name ${name} was found`)
+  return { priority: found['value'] ?? 0, preemptionPolicy: found['preemptionPolicy'] ?? 'PreemptLowerPriority' }
+}
+
+/** Classes that every cluster has. */
+const systemPriorities: Readonly<Record<string, number>> = {
+  'system-cluster-critical': 2_000_000_000,
+  'system-node-critical': 2_000_001_000,
+}
+
+function find({ view }: Review, resource: string, name: string, namespace = ''): KubeObject | undefined {
+  return view.get({ resource, namespace, name })?.document.value
+}
