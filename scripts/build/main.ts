@@ -61,7 +61,11 @@ function manifest(): object {
     license: 'Apache-2.0 AND LGPL-3.0-or-later',
     type: 'module',
     engines: { node: '>=26' },
-    bin: { sojourn: 'dist/cli.js', 'kubectl-sojourn': 'dist/cli.js' },
+    bin: {
+      sojourn: 'dist/cli.js',
+      'kubectl-sojourn': 'dist/cli.js',
+      'kubectl_complete-sojourn': 'dist/cli.js',
+    },
     exports: { './package.json': './package.json' },
     files: ['dist', 'ui', 'crds', 'policies', 'LICENSE', 'THIRD-PARTY-LICENSES.txt'],
     // Told by "sojourn version".

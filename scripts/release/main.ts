@@ -1,7 +1,7 @@
 // npm run release: makes everything that a release publishes in build/release and publishes nothing. The release workflow runs the same and then uploads.
 import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { chmodSync, cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, cpSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parse, stringify } from 'yaml'
 import { ensureTool, whyUnavailable } from '../reference-cluster/tools.ts'
@@ -78,6 +78,9 @@ function makeArchive(): void {
   mkdirSync(parts, { recursive: true })
   cpSync(join(root, 'build/binary/sojourn'), join(parts, 'kubectl-sojourn'))
   chmodSync(join(parts, 'kubectl-sojourn'), 0o755)
+  // kubectl completes by a program of this name: the same one.
+  rmSync(join(parts, 'kubectl_complete-sojourn'), { force: true })
+  symlinkSync('kubectl-sojourn', join(parts, 'kubectl_complete-sojourn'))
   for (const file of ['LICENSE', 'package/THIRD-PARTY-LICENSES.txt'].map((name) =>
     name.replace('package/', 'build/package/'),
   ))

@@ -20,15 +20,17 @@ interface Candidate {
   readonly about?: string
 }
 
-/** Prints completions, a line each; `:files` leaves it to the shell. Errors print nothing. */
-export async function printCandidates(typed: readonly string[], io: Io): Promise<number> {
+/** Prints completions, a line each; `:files` leaves it to the shell. Errors print nothing. kubectl expects a number as last line instead, as cobra has it. */
+export async function printCandidates(typed: readonly string[], io: Io, forKubectl = false): Promise<number> {
   const { commands } = await import('./commands.ts')
   const found = await complete(typed, commands, io).catch(() => [])
-  if (found === 'files') io.out(':files\n')
+  if (found === 'files') io.out(forKubectl ? ':0\n' : ':files\n')
   // Names are untrusted and end up in a command line: print only those without shell metacharacters.
   else
     for (const { text, about } of found)
       if (/^[\w.,/:@=-]+$/.test(text)) io.out(about === undefined ? `${text}\n` : `${text}\t${about}\n`)
+  // 4: no file names; 2: no blank after a kind and its slash.
+  if (forKubectl && found !== 'files') io.out(found.some(({ text }) => text.endsWith('/')) ? ':6\n' : ':4\n')
   return 0
 }
 

@@ -1,4 +1,6 @@
 import { enableCompileCache, registerHooks } from 'node:module'
+import { basename } from 'node:path'
+import { isSea } from 'node:sea'
 import { isSource } from '../packaging/package-files.ts'
 
 enableCompileCache()
@@ -35,7 +37,11 @@ process.stdout.on('error', (error) => {
 })
 process.stderr.on('error', () => {})
 
-const code = await main(process.argv.slice(2), {
+// kubectl finds plugins, and their completion, by the name of the program.
+const startedAs = basename(isSea() ? process.argv0 : (process.argv[1] ?? ''), '.exe')
+const completion = startedAs === 'kubectl_complete-sojourn' ? ['__complete-kubectl'] : []
+const code = await main([...completion, ...process.argv.slice(2)], {
+  program: startedAs === 'kubectl-sojourn' ? 'kubectl sojourn' : 'sojourn',
   out: (text) => void process.stdout.write(text),
   err: (text) => void process.stderr.write(text),
   env: process.env,

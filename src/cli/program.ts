@@ -11,7 +11,8 @@ export async function main(argv: readonly string[], io: Io): Promise<number> {
   const [name = 'help', ...rest] = argv
   if (name === '--version') return main(['version', ...rest], io)
   if (['help', '--help', '-h'].includes(name)) return help(rest[0], io)
-  if (name === '__complete') return (await import('./complete.ts')).printCandidates(rest, io)
+  if (name === '__complete' || name === '__complete-kubectl')
+    return (await import('./complete.ts')).printCandidates(rest, io, name === '__complete-kubectl')
   if (name === '__demo-shop') return (await import('./operate/demo.ts')).serveShop(io)
   const command = await commandNamed(name)
   if (!command) return unknownCommand(name, io)
@@ -30,16 +31,24 @@ async function help(name: string | undefined, io: Io): Promise<number> {
   if (name === 'help') return help(undefined, io)
   const command = commands.find((candidate) => candidate.name === name)
   if (name !== undefined && !command) return unknownCommand(name, io)
-  io.out(command ? commandHelp(command) : overview(commands))
+  const names = commands.map((each) => each.name)
+  io.out(asStarted(command ? commandHelp(command) : overview(commands), names, io))
   return 0
+}
+
+/** Usage lines name the program as it was started, so that they can be typed: `kubectl sojourn status`. */
+function asStarted(text: string, commands: readonly string[], { program = 'sojourn' }: Io): string {
+  return text.replaceAll(
+    new RegExp(`(?<![\\w./-])sojourn(?= (?:COMMAND|${['help', ...commands].join('|')})\\b)`, 'g'),
+    program,
+  )
 }
 
 async function unknownCommand(name: string, io: Io): Promise<number> {
   const { commands } = await import('./commands.ts')
   const guess = nearest(name, [...commands.map((command) => command.name), 'help'])
-  io.err(
-    `sojourn: unknown command "${name}"${guess ? `; did you mean "${guess}"?` : ''}\nRun "sojourn help" for all commands.\n`,
-  )
+  const text = `sojourn: unknown command "${name}"${guess ? `; did you mean "${guess}"?` : ''}\nRun "sojourn help" for all commands.\n`
+  io.err(asStarted(text, [], io))
   return 2
 }
 
@@ -102,9 +111,8 @@ function checkValue({ flags }: Command, name: string, value: unknown): void {
 /** One line for every expected error; a stack trace only for a programming error. */
 function failure(error: unknown, { name, usage }: Command, io: Io): number {
   if (error instanceof UsageError) {
-    io.err(
-      `sojourn ${name}: ${error.message}\nUsage: sojourn ${name}${usage ? ` ${usage}` : ''}; run "sojourn help ${name}" for details.\n`,
-    )
+    const text = `sojourn ${name}: ${error.message}\nUsage: sojourn ${name}${usage ? ` ${usage}` : ''}; run "sojourn help ${name}" for details.\n`
+    io.err(asStarted(text, [name], io))
     return 2
   }
   if (error instanceof ConfigError) {

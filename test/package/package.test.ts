@@ -13,6 +13,7 @@ import {
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { ensureTool, whyUnavailable } from '../../scripts/reference-cluster/tools.ts'
 import { run, Started, type Program } from './started.ts'
 import { parse } from 'yaml'
 
@@ -64,6 +65,31 @@ describe('the npm package', () => {
     ])
       expect(existsSync(join(installed, file)), file).toBe(true)
   })
+
+  it.each(Object.keys(programs))(
+    'is a plugin of kubectl, with its own usage lines and completion: the %s',
+    async (name) => {
+      const { command, env } = programs[name] ?? { command: [], env: {} }
+      const plugins = join(folder, `plugins-${name}`)
+      mkdirSync(plugins)
+      for (const link of ['kubectl-sojourn', 'kubectl_complete-sojourn'])
+        symlinkSync(
+          name === 'package' ? join(folder, 'node_modules/.bin', link) : (command[0] ?? ''),
+          join(plugins, link),
+        )
+      const started = (link: string, ...args: readonly string[]) =>
+        run({ command: [join(plugins, link)], env }, ...args)
+      expect(started('kubectl-sojourn', 'help', 'restore').stdout).toMatch(/^Usage: kubectl sojourn restore NAME/m)
+      expect(started('kubectl-sojourn', 'keep', '--nonsense').stderr).toContain('run "kubectl sojourn help keep"')
+      expect(started('kubectl_complete-sojourn', 'depart').stdout).toMatch(/^departures\t.*\n:4\n$/)
+      const missing = await whyUnavailable('kubectl')
+      if (missing) return console.warn(`SKIPPED: that kubectl finds the plugin was NOT shown: ${missing}`)
+      const path = [plugins, env['PATH']].filter(Boolean).join(':')
+      const kubectl = { command: [await ensureTool('kubectl')], env: { ...env, PATH: path, HOME: home } }
+      expect(run(kubectl, 'sojourn', 'version').stdout).toMatch(/^sojourn \d/)
+      expect(run(kubectl, '__complete', 'sojourn', 'depart').stdout).toMatch(/^departures\t.*\n:4/)
+    },
+  )
 
   it('is smaller than 40 MB unpacked', () => {
     const bytes = sizeOf(installed)

@@ -2,6 +2,8 @@ import { parseLongDuration } from '../../kube/time.ts'
 
 /** What a command may use of the process. */
 export interface Io {
+  /** What a user types to start this program. Defaults to `sojourn`. */
+  readonly program?: string
   readonly out: (text: string) => void
   readonly err: (text: string) => void
   readonly env: Readonly<Record<string, string | undefined>>
