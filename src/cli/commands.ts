@@ -7,6 +7,7 @@ import { demo } from './operate/demo.ts'
 import { departures } from './show/departures.ts'
 import { drain } from './act/drain.ts'
 import { env } from './show/env.ts'
+import { janitor } from './act/janitor.ts'
 import { keep } from './act/keep.ts'
 import { explain } from './show/explain.ts'
 import { forecast } from './show/forecast.ts'
@@ -43,6 +44,7 @@ export const commands: readonly Command[] = [
   sleep,
   drain,
   keep,
+  janitor,
   approve,
   promote,
   rollback,

@@ -3,6 +3,7 @@ import { doorStateName, doorStateOf } from '../departures/door/door-state.ts'
 import { configMaps } from '../kube/core-types.ts'
 import type { StoredObject } from '../kube/object.ts'
 import { formatTime } from '../kube/time.ts'
+import { switchesName } from '../systems/janitor/work/janitor-caches.ts'
 import type { Reader } from './reader.ts'
 
 /** Why nothing is deleted at the moment, and how to change that, a sentence each; empty when deletions run. */
@@ -12,7 +13,12 @@ export async function haltsOf(reader: Reader): Promise<readonly string[]> {
   )
   const since = state.openedAt === undefined ? '' : ` since ${formatTime(state.openedAt)}`
   const why = state.because ? `: ${state.because}` : ''
+  const switches = { namespace: sojournNamespace, name: switchesName }
+  const { data } = (await reader.get<{ data?: { paused?: string } }>(configMaps, switches)) ?? {}
   return [
+    ...(data?.paused !== undefined && data.paused !== 'false'
+      ? ['The janitor is paused: it marks, notifies and deletes nothing; "sojourn janitor resume" resumes it']
+      : []),
     ...(state.paused
       ? ['Nothing is deleted now: deletions are paused; "sojourn departures --resume" resumes them']
       : []),

@@ -9,7 +9,7 @@ const numbered = (letter: string, numbers: readonly number[]) => numbers.map((nu
 export const cases: readonly string[] = [
   ...numbered(
     'C',
-    Array.from({ length: 71 }, (_, index) => index + 1),
+    Array.from({ length: 73 }, (_, index) => index + 1),
   ),
   ...numbered('E', [1, 2, 3, 4, 6, 7, 8, 9, 11, 12, 13, 14, 15, 16, 17, 18, 19, 21, 23, 24, 25, 28, 29]),
 ]
@@ -346,6 +346,13 @@ export const guards: readonly Guard[] = [
   ),
   janitor('C70', 'routes/opt-out-page.ts', "form.get('for') === '30d' ?", "form.get('for') === '' ?"),
   janitor('C71', 'decision/decide.ts', "return { do: 'copy' }", 'return nothing'),
+  janitor(
+    'C72',
+    'controller.ts',
+    'if (caches.paused || !this.#options.inService())',
+    'if (!this.#options.inService())',
+  ),
+  janitor('C73', 'cycles/delete-cycle.ts', 'isLate(work, started, snapshot.now) ?', 'isLate(work, [], snapshot.now) ?'),
   janitor('E14', 'policy/exclusion.ts', '      if (excluded) return excluded\n', ''),
   janitor(
     'E15',

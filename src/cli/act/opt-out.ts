@@ -9,7 +9,7 @@ const { output: _, 'all-namespaces': __, ...flags } = readFlags
 export const optOut: Command = {
   name: 'opt-out',
   summary: 'Keep an object: no system deletes it until opt-in',
-  usage: 'KIND/NAME [flags]',
+  usage: 'KIND/NAME | KIND NAME [flags]',
   help: `
 Examples:
   sojourn opt-out deployment/shop -n team --reason "demo on Friday"
@@ -24,9 +24,9 @@ Examples:
       help: 'When it expires: a time, or a duration from now (default: never)',
     },
   },
-  words: { min: 1, max: 1, completes: ['objects'] },
+  words: { min: 1, max: 2, completes: ['objects'] },
   async run(call) {
-    const [word = ''] = call.words
+    const word = call.words.join('/')
     const written = textFlag(call.flags, 'until')
     const until = written === undefined ? undefined : timeOf(written, call.io.now())
     using connection = connect(call)
@@ -52,16 +52,16 @@ function timeOf(written: string, now: number): number {
 export const optIn: Command = {
   name: 'opt-in',
   summary: 'End the opt-out of an object',
-  usage: 'KIND/NAME [flags]',
+  usage: 'KIND/NAME | KIND NAME [flags]',
   help: `
 Ends every opt-out that names the object, whether made by this command, the dashboard or the link in a notice.
 
 Examples:
   sojourn opt-in deployment/shop -n team`,
   flags,
-  words: { min: 1, max: 1, completes: ['objects'] },
+  words: { min: 1, max: 2, completes: ['objects'] },
   async run(call) {
-    const [word = ''] = call.words
+    const word = call.words.join('/')
     using connection = connect(call)
     const { client, namespace } = connection
     const found = await findObject(client, word, namespace)

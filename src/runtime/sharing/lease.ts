@@ -1,6 +1,6 @@
 import { leases } from '../../kube/core-types.ts'
 import type { Client } from '../../client/client.ts'
-import type { StoredObject } from '../../kube/object.ts'
+import type { OwnerReference, StoredObject } from '../../kube/object.ts'
 import { ignoring, isStatusError } from '../../kube/status-error.ts'
 import { formatMicroTime } from '../../kube/time.ts'
 import { isAtLeast } from '../cache/resource-version.ts'
@@ -32,6 +32,8 @@ export interface LeaseOptions extends LeaseTimes {
   readonly identity: string
   /** Labels a new Lease gets. */
   readonly labels?: Readonly<Record<string, string>>
+  /** What a new Lease is deleted with. */
+  readonly owner?: OwnerReference
   /** What its holder says about itself. */
   readonly annotations?: Readonly<Record<string, string>>
   /** Finds the Lease that renews another one, by name. Defaults to none: each is renewed by itself. */
@@ -223,7 +225,7 @@ export class Lease {
   }
 
   #claim(holderIdentity: string, anchor: Lease | undefined): LeaseObject {
-    const { namespace, name, durationMs, labels, annotations } = this.#options
+    const { namespace, name, durationMs, labels, annotations, owner } = this.#options
     const { [renewedWith]: _, ...noted } = { ...this.annotations, ...annotations }
     const now = formatMicroTime(this.#ports.clock.now())
     const former = this.#seen?.spec
@@ -233,7 +235,12 @@ export class Lease {
       apiVersion: 'coordination.k8s.io/v1',
       kind: 'Lease',
       metadata: {
-        ...(this.#seen?.metadata ?? { namespace, name, ...(labels ? { labels } : {}) }),
+        ...(this.#seen?.metadata ?? {
+          namespace,
+          name,
+          ...(labels ? { labels } : {}),
+          ...(owner ? { ownerReferences: [owner] } : {}),
+        }),
         annotations: { ...noted, ...(anchor ? { [renewedWith]: anchor.#options.name } : {}) },
       } as LeaseObject['metadata'],
       spec: {

@@ -3,6 +3,7 @@ import type { CleanupPolicy } from '../../apis/cleanup-policy.ts'
 import { windowState } from '../../apis/work-window.ts'
 import { removeOwn } from '../../departures/subjects/own-machinery.ts'
 import { keyToString, type Key } from '../../kube/key.ts'
+import { isConditionTrue } from '../../kube/conditions.ts'
 import { deepEqual } from '../../kube/patches/patch.ts'
 import { Controller, type ControllerPorts } from '../../runtime/controller/controller.ts'
 import type { Change } from '../../runtime/cache/informer.ts'
@@ -12,8 +13,8 @@ import { planDeleteCycle } from './cycles/delete-cycle.ts'
 import type { Leases } from './work/policy-leases.ts'
 import { planMarkCycle } from './cycles/mark-cycle.ts'
 import { planNotifyCycle } from './cycles/notify-cycle.ts'
-import type { Action, CompiledPolicy } from './policy/policy.ts'
-import { invalidCondition, suspendedCondition, writePolicyStatus } from './work/policy-status.ts'
+import { ownerOf, type Action, type CompiledPolicy } from './policy/policy.ts'
+import { invalidCondition, pausedCondition, suspendedCondition, writePolicyStatus } from './work/policy-status.ts'
 import { locationsOf } from './verdict/provider.ts'
 import { FenceLost, type Fence, type PlannedCycle, type WorkItem, type WorkPorts } from './work/work.ts'
 
@@ -70,6 +71,7 @@ class WorkController {
   #watch(): void {
     const { policies, candidates, schedules, channels, accounts } = this.#ports.caches
     this.controller.watch(policies, (change) => (isOwnWrite(change) ? [] : this.#keysOf(change.object)))
+    this.controller.watch(this.#ports.caches.switches, () => policies.list().flatMap((policy) => this.#keysOf(policy)))
     this.controller.watch(candidates, ({ object: { spec } }) =>
       (['Notify', 'Delete'] as const).map((action) => keyFor(action, spec.policy, spec.location)),
     )
@@ -82,6 +84,7 @@ class WorkController {
   async #reconcile(key: Key, signal: AbortSignal): Promise<Outcome> {
     const { kind, policy: name, location } = workOf<WorkKind>(key)
     const { caches, clock } = this.#ports
+    await this.#reportPause(name)
     if (caches.paused || !this.#options.inService()) return wakeAt(clock.now() + outOfServiceMs)
     if (kind === 'Check') return this.#check(name, caches.policies.get('', name))
     const planned = this.#plan(key)
@@ -90,6 +93,14 @@ class WorkController {
       const current = hasWaited ? this.#plan(key) : planned
       return 'outcome' in current ? current.outcome : this.#runLeased(current, key, signal)
     })
+  }
+
+  /** Pausing is a condition of every policy, so that an idle one says why. */
+  async #reportPause(name: string): Promise<void> {
+    const { policies, paused, current } = this.#ports.caches
+    const status = policies.get('', name)?.status
+    if (!current || !status || isConditionTrue(status.conditions, 'Paused') === paused) return
+    await writePolicyStatus(this.#ports, name, { claims: [pausedCondition(paused)] })
   }
 
   /** The cycle that is due for a work item, or the outcome when none is. Reads caches only. */
@@ -124,7 +135,7 @@ class WorkController {
     if (item.dryRun) return withFence({ held: true, number: 0 })
     try {
       const held = await this.#options.leases.hold(
-        { policy: item.policy.name, location: item.location },
+        { policy: item.policy.name, location: item.location, owner: ownerOf(item.policy) },
         signal,
         withFence,
       )
@@ -196,14 +207,6 @@ function keyFor(kind: WorkKind, policy: string, location: string): Key {
   return { cluster: '', kind, namespace: location.replaceAll('/', '|'), name: policy }
 }
 
-function workOf<K extends WorkKind>({
-  kind,
-  namespace,
-  name,
-}: Key): {
-  readonly kind: K
-  readonly policy: string
-  readonly location: string
-} {
+function workOf<K extends WorkKind>({ kind, namespace, name }: Key) {
   return { kind: kind as K, policy: name, location: namespace.replaceAll('|', '/') }
 }

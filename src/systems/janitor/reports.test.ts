@@ -1,6 +1,9 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import { startJanitorWorld, type JanitorWorld } from '../../../test/janitor/janitor-world.ts'
-import { events } from '../../kube/core-types.ts'
+import { usageLedger } from '../../apis/usage-ledger.ts'
+import { configMaps, events, leases } from '../../kube/core-types.ts'
+import type { StoredObject } from '../../kube/object.ts'
+import { pauseJanitor } from './work/switches.ts'
 
 const hour = 3_600_000
 const minute = 60_000
@@ -51,5 +54,56 @@ describe('what a policy reports', () => {
     expect(items.filter(({ reason }) => reason === 'MalformedTtl')).toMatchObject([
       { involvedObject: { name: 'wrong' }, message: expect.stringContaining('"soonish"') },
     ])
+  })
+
+  it('C72: is Paused, which is a condition, and deletes nothing meanwhile', async () => {
+    const at = await start()
+    await at.configMap('one')
+    await at.pass(2 * hour)
+    await at.policy({})
+    await at.pass(minute)
+    const paused = async () => (await at.readPolicy()).status?.conditions?.find(({ type }) => type === 'Paused')?.status
+    expect(await paused()).toBeUndefined()
+    await pauseJanitor(at.client, true)
+    await at.pass(24 * hour)
+    expect([await paused(), await at.exists('one')]).toEqual(['True', true])
+    await pauseJanitor(at.client, false)
+    await at.pass(2 * hour)
+    expect([await paused(), await at.exists('one')]).toEqual(['False', false])
+  })
+
+  it('C73: spreads deletions again that an outage made overdue', async () => {
+    const at = await start()
+    for (let index = 0; index < 12; index++) await at.configMap(`map-${index}`)
+    await at.pass(2 * hour)
+    const limits = { maxDeletes: 100, maxDeletePercent: 100, batchSize: 2, deleteSpread: '12h' }
+    await at.policy({ limits, retention: { duration: '6h' } })
+    await at.pass(7 * hour)
+    const left = async () => (await at.names(configMaps)).filter((name) => name.startsWith('map-')).length
+    const before = await left()
+    expect(before).toBeGreaterThanOrEqual(8)
+    await pauseJanitor(at.client, true)
+    await at.pass(48 * hour)
+    await pauseJanitor(at.client, false)
+    await at.pass(5 * minute)
+    expect(await left()).toBeGreaterThanOrEqual(before - 2)
+    await at.pass(24 * hour)
+    expect(await left()).toBe(0)
+  })
+
+  it('has ledgers and Leases that Kubernetes deletes with the policy', async () => {
+    const at = await start()
+    await at.configMap('one')
+    await at.pass(2 * hour)
+    const { metadata } = await at.policy({ unusedFor: '1d' })
+    await at.pass(minute)
+    const owner = { kind: 'CleanupPolicy', name: metadata.name, uid: metadata.uid }
+    const ledgers = await at.client.list<StoredObject>(usageLedger.type)
+    const held = await at.client.list<StoredObject>(leases, { namespace: 'sojourn-system' })
+    for (const { items } of [ledgers, held]) {
+      const ours = items.filter(({ metadata: { name } }) => /^(?:ledger|janitor)-/.test(name))
+      expect(ours).not.toEqual([])
+      for (const each of ours) expect(each.metadata.ownerReferences).toMatchObject([owner])
+    }
   })
 })

@@ -55,12 +55,8 @@ export function composeNotices(addressed: readonly AddressedItem[], options: Com
 }
 
 /** The same for the same notice, so that receivers can drop a repeated one. */
-function messageIdOf({
-  kind,
-  policy,
-  owner,
-  items,
-}: Pick<Notice, 'kind' | 'policy' | 'items'> & { readonly owner: string }): string {
+function messageIdOf(notice: Pick<Notice, 'kind' | 'policy' | 'items'> & { readonly owner: string }): string {
+  const { kind, policy, owner, items } = notice
   const marks = items.map(({ candidate, generation }) => `${candidate}@${generation}`).toSorted()
   // Reminders of the same marks differ by their deletion dates and by when the owner was last notified.
   const when = kind === 'reminder' ? items.map(({ deletionAt, toldAt = 0 }) => [deletionAt, toldAt]) : []

@@ -22,6 +22,7 @@ import { assertHeld, FenceLost, locationStatus, tryWriteMark } from '../work/wor
 import type { PlannedCycle, Work, WorkItem, WorkPorts } from '../work/work.ts'
 
 const clockToleranceMs = 5 * 60_000
+const lateMs = 60_000
 /** Deletions take a while each: the rest of a long list is left to the next reconcile. */
 const maxPerReconcile = 50
 
@@ -106,7 +107,10 @@ async function deleteDue(work: Work, marks: readonly CleanupCandidate[]): Promis
   const fresh = deletable.filter((item) => !started.includes(item))
   const { resources, skipped = 0 } = snapshot.observation
   const scheduled = await scheduleBatches(work, fresh, { visited: resources.length + skipped, now: snapshot.now })
-  const batch = [...started, ...scheduled].slice(0, maxPerReconcile)
+  const late = isLate(work, started, snapshot.now) ? started.filter(isDue) : []
+  const respread = late.length > 0 ? await spread(work, late, snapshot.now) : []
+  const onTime = started.filter((item) => !late.includes(item))
+  const batch = [...onTime, ...respread, ...scheduled].slice(0, maxPerReconcile)
   for (const item of batch) await deleteResource(work, item)
   // By then the cache has the marks just written, and they say when to continue.
   if (batch.length > 0 || judged.some(({ decision }) => endsMark(decision))) return wakeAt(ports.clock.now() + 1000)
@@ -176,8 +180,24 @@ async function scheduleBatches(
   await writePolicyStatus(work.ports, work.policy.name, {
     location: { name: work.location, change: { deletedAt: formatTime(now), deleted: oldest.length } },
   })
+  return spread(work, oldest, now)
+}
+
+function isDue({ candidate }: JudgedMark): boolean {
+  return candidate.status?.phase === 'Due'
+}
+
+/** After an outage several batches are overdue at once: they are spread again rather than deleted together. */
+function isLate({ policy }: Work, started: readonly JudgedMark[], now: number): boolean {
+  const { spreadMs, batchSize } = policy.limits
+  const overdue = started.filter((item) => isDue(item) && (markOf(item.candidate).scheduledAt ?? now) < now - lateMs)
+  return spreadMs > 0 && overdue.length > batchSize
+}
+
+/** Schedules marks in batches from now on. Returns the first batch. */
+async function spread(work: Work, due: readonly JudgedMark[], now: number): Promise<readonly JudgedMark[]> {
   const first: JudgedMark[] = []
-  for (const { items, offsetMs } of partition(oldest, work.policy.limits)) {
+  for (const { items, offsetMs } of partition(due, work.policy.limits)) {
     const scheduledTime = formatTime(now + offsetMs)
     for (const item of items) {
       const change = { phase: 'Due', because: 'violates', at: now } as const

@@ -55,14 +55,8 @@ export interface CycleFacts<M> {
 }
 
 /** Plans a mark cycle within the policy's caps, oldest resources first. Opt-outs are applied even with an open circuit. */
-export function planCycle<M>({
-  judged,
-  skipped,
-  policy,
-  previous,
-  circuitAcknowledged,
-  now,
-}: CycleFacts<M>): CyclePlan<M> {
+export function planCycle<M>(facts: CycleFacts<M>): CyclePlan<M> {
+  const { judged, skipped, policy, previous, circuitAcknowledged, now } = facts
   const counts = { visited: skipped, excluded: skipped, unknown: 0, violating: 0, deferred: 0 }
   const steps: Planned<M>[] = []
   let deletedByUs = 0
@@ -81,7 +75,7 @@ export function planCycle<M>({
     if (decision.do !== 'nothing') steps.push({ judged: item, decision })
   }
   const expected = previous && previous.visited - deletedByUs
-  const circuit = circuitAcknowledged ? undefined : circuitOf({ steps, visited: counts.visited, expected, policy })
+  const circuit = circuitAcknowledged ? undefined : circuitOf(steps, policy, { visited: counts.visited, expected })
   if (circuit !== undefined)
     return { circuit, steps: steps.filter(({ decision }) => decision.do === 'opt-out'), counts, fault }
   const fresh = steps.filter(({ decision }) => decision.do === 'mark').toSorted(byAge)
@@ -97,18 +91,11 @@ export function deleteAllowance({ limits }: Pick<CompiledPolicy, 'limits'>, visi
 }
 
 /** Why the circuit opens, if it does. `expected` is how many resources should be listed; undefined at first. */
-function circuitOf<M>({
-  steps,
-  visited,
-  expected,
-  policy,
-}: {
-  readonly steps: readonly Planned<M>[]
-  readonly visited: number
-  readonly expected: number | undefined
-  readonly policy: CompiledPolicy
-}): string | undefined {
-  const { limits, safety } = policy
+function circuitOf<M>(
+  steps: readonly Planned<M>[],
+  { limits, safety }: CompiledPolicy,
+  { visited, expected }: { readonly visited: number; readonly expected: number | undefined },
+): string | undefined {
   const unmarks = steps.filter(({ decision }) => decision.do === 'unmark').length
   if (unmarks > limits.maxUnmarks)
     return `${unmarks} marks would be lifted at once, more than spec.limits.maxUnmarks (${limits.maxUnmarks})`

@@ -116,16 +116,14 @@ function typeOf({ spec }: StoredObject): readonly ResourceType[] {
 export function aggregatedVersions(services: readonly StoredObject[]): ReadonlySet<string> {
   return new Set(
     services.flatMap(({ spec }) => {
-      const {
-        service,
-        group = '',
-        version = '',
-      } = (spec ?? {}) as {
-        service?: object | null
-        group?: string
-        version?: string
-      }
+      const { service, group = '', version = '' } = (spec ?? {}) as ApiServiceSpec
       return service && !/(?:^|\.)metrics\.k8s\.io$/.test(group) ? [`${group}/${version}`] : []
     }),
   )
+}
+
+interface ApiServiceSpec {
+  readonly service?: object | null
+  readonly group?: string
+  readonly version?: string
 }

@@ -2,7 +2,7 @@ import type { Client } from '../../../client/client.ts'
 import { historyOf, ledgerTimes, afterInventory } from './ledger.ts'
 import { readLedger, writeLedger, type StoredLedger } from './ledger-store.ts'
 import { noHistory, type UseHistory } from '../verdict/judge.ts'
-import type { CompiledPolicy } from '../policy/policy.ts'
+import { ownerOf, type CompiledPolicy } from '../policy/policy.ts'
 import type { Inventory } from '../model/resource.ts'
 
 /** Reads and writes the UsageLedgers of policies. In a dry run they are kept in memory only. */
@@ -34,7 +34,7 @@ export class LedgerCache {
     const state = afterInventory(former.state, resources, { now: observedAt, ...ledgerTimes(policy.unusedForMs) })
     const stored = dryRun
       ? { state, shards: former.shards }
-      : await writeLedger(this.#client, { policy: policy.name, location, state, former })
+      : await writeLedger(this.#client, { policy: policy.name, location, state, former, owner: ownerOf(policy) })
     if (dryRun) this.#ledgers.set(key, stored)
     return historyOf(state)
   }

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { usageLedger, type LedgerEntry, type UsageLedger } from '../../../apis/usage-ledger.ts'
 import type { Client } from '../../../client/client.ts'
 import { removeOwn } from '../../../departures/subjects/own-machinery.ts'
-import type { KubeObject } from '../../../kube/object.ts'
+import type { KubeObject, OwnerReference } from '../../../kube/object.ts'
 import { formatTime, parseTime } from '../../../kube/time.ts'
 import { shardOf, shardsFor, type Entry, type LedgerState } from './ledger.ts'
 
@@ -51,11 +51,21 @@ export async function writeLedger(
     location,
     state,
     former,
-  }: { readonly policy: string; readonly location: string; readonly state: LedgerState; readonly former: StoredLedger },
+    owner,
+  }: {
+    readonly policy: string
+    readonly location: string
+    readonly state: LedgerState
+    readonly former: StoredLedger
+    /** What the ledger is deleted with. */
+    readonly owner?: OwnerReference
+  },
 ): Promise<StoredLedger> {
   const shards = shardsFor(state.entries.size, former.shards[0]?.shards)
   const uids = uidsByShard(state, shards)
   const changed = changedShards(state, former.state, shards)
+  const times = { trackingSince: formatTime(state.trackingSince), observedAt: formatTime(state.observedAt) }
+  const owned = owner ? { ownerReferences: [owner] } : {}
   const known = new Map(former.shards.map((shard) => [shard.shard, shard]))
   const written: Shard[] = []
   for (let shard = shards - 1; shard >= 0; shard--) {
@@ -66,10 +76,10 @@ export async function writeLedger(
       continue
     }
     const entries = entriesOf(state, uids[shard] ?? [])
-    const wanted = ledgerObject({ policy, location, shard, shards, state, entries })
+    const wanted = ledgerObject({ policy, location, shard, shards, ...times, entries })
     const object = found
-      ? await client.update<UsageLedger>(usageLedger.type, { ...wanted, metadata: found.metadata })
-      : await client.create<UsageLedger>(usageLedger.type, wanted)
+      ? await client.update<UsageLedger>(usageLedger.type, { ...wanted, metadata: { ...found.metadata, ...owned } })
+      : await client.create<UsageLedger>(usageLedger.type, { ...wanted, metadata: { ...wanted.metadata, ...owned } })
     written.push(shardOfObject(object))
   }
   for (const stale of former.shards) if (stale.shard >= shards) await removeOwn(client, usageLedger.type, stale)
@@ -98,35 +108,13 @@ function entriesOf({ entries }: LedgerState, uids: readonly string[]): Record<st
   return Object.fromEntries(uids.map((uid) => [uid, writeEntry(entries.get(uid) ?? {})]))
 }
 
-function ledgerObject({
-  policy,
-  location,
-  shard,
-  shards,
-  state,
-  entries,
-}: {
-  readonly policy: string
-  readonly location: string
-  readonly shard: number
-  readonly shards: number
-  readonly state: LedgerState
-  readonly entries: Record<string, LedgerEntry>
-}): KubeObject & { readonly spec: UsageLedger['spec'] } {
-  const set = setName(policy, location)
+function ledgerObject(spec: UsageLedger['spec']): KubeObject & { readonly spec: UsageLedger['spec'] } {
+  const set = setName(spec.policy, spec.location)
   return {
     apiVersion: usageLedger.apiVersion,
     kind: usageLedger.kind,
-    metadata: { name: `ledger-${set}-${shard}`, labels: { [setLabel]: set } },
-    spec: {
-      policy,
-      location,
-      shard,
-      shards,
-      trackingSince: formatTime(state.trackingSince),
-      observedAt: formatTime(state.observedAt),
-      entries,
-    },
+    metadata: { name: `ledger-${set}-${spec.shard}`, labels: { [setLabel]: set } },
+    spec,
   }
 }
 

@@ -59,12 +59,8 @@ export class InventoryError extends Error {
 }
 
 /** A map key, unique among the resources of a location. */
-export function resourceKey({
-  kind,
-  namespace = '',
-  name,
-  uid,
-}: Pick<Resource, 'kind' | 'namespace' | 'name' | 'uid'>): string {
+export function resourceKey(resource: Pick<Resource, 'kind' | 'namespace' | 'name' | 'uid'>): string {
+  const { kind, namespace = '', name, uid } = resource
   return `${kind}/${namespace}/${name}/${uid}`
 }
 

@@ -9,16 +9,8 @@ import { cloudCluster } from '../verdict/protection.ts'
 import type { ResourceRef } from '../verdict/provider.ts'
 
 /** One name per resource: asking again finds the same opt-out. */
-export function optOutName({
-  provider,
-  cluster = '',
-  account = '',
-  region = '',
-  kind,
-  namespace = '',
-  name,
-  uid,
-}: ResourceRef): string {
+export function optOutName(resource: ResourceRef): string {
+  const { provider, cluster = '', account = '', region = '', kind, namespace = '', name, uid } = resource
   const identity = JSON.stringify([provider, cluster, account, region, kind, namespace, name, uid])
   const digest = createHash('sha256').update(identity).digest('hex').slice(0, 16)
   const readable = `${kind}-${name}`

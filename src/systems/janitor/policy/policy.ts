@@ -1,4 +1,10 @@
-import type { CleanupPolicy, CleanupPolicySpec, KubernetesTarget } from '../../../apis/cleanup-policy.ts'
+import {
+  cleanupPolicy,
+  type CleanupPolicy,
+  type CleanupPolicySpec,
+  type KubernetesTarget,
+} from '../../../apis/cleanup-policy.ts'
+import type { OwnerReference } from '../../../kube/object.ts'
 import { requirementsOf } from '../../../kube/selector.ts'
 import { parseLongDuration, parseTime } from '../../../kube/time.ts'
 import { compileExclusions, readsObjectAlone, type Excluder } from './exclusion.ts'
@@ -123,6 +129,11 @@ export function compilePolicy({
     targets: spec.targets,
   }
   return problems.length > 0 ? { problems } : compiled
+}
+
+/** What is deleted with a policy names it as its owner. */
+export function ownerOf({ name, uid }: Pick<CompiledPolicy, 'name' | 'uid'>): OwnerReference {
+  return { apiVersion: cleanupPolicy.apiVersion, kind: cleanupPolicy.kind, name, uid }
 }
 
 function noticeMode(notification: CleanupPolicySpec['notification']): NoticeMode {

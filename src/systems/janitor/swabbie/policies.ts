@@ -72,7 +72,11 @@ function generalOf(swabbie: Settings) {
     outOfUseDays: swabbie.number('outOfUseThresholdDays') ?? 30,
     floor: Math.max(swabbie.number('minImagesUsedByLC') ?? 500, swabbie.number('minImagesUsedByInst') ?? 500),
     maxUnmarks: swabbie.number('maxUnmarkedPerCycle') ?? 250,
-    intervalMs: swabbie.part('queue').number('monitorIntervalMs') ?? 900_000,
+    // Swabbie judges again when both have passed: the processor's pause and the refill of its queue.
+    intervalMs: Math.max(
+      swabbie.part('work').number('intervalMs') ?? 180_000,
+      swabbie.part('queue').number('monitorIntervalMs') ?? 900_000,
+    ),
     disabledDays: swabbie.part('resource').part('disabled').part('days').number('count') ?? 30,
     testIds: swabbie.part('testing').part('alwaysCleanRuleConfig').texts('resourceIds') ?? [],
   }
@@ -81,8 +85,6 @@ function generalOf(swabbie: Settings) {
 /** In Swabbie, `work.enabled: true` stops everything, despite its name. */
 function isStopped(swabbie: Settings): boolean {
   const work = swabbie.part('work')
-  // Read, so that it is not reported as unknown; Sojourn has no polling interval.
-  work.number('intervalMs')
   return !(swabbie.flag('enabled') ?? true) || (work.flag('enabled') ?? false)
 }
 

@@ -49,13 +49,7 @@ export function withTagsAsAnnotations({ provider, object, tags }: Resource): Kub
 }
 
 /** The cluster name of a cloud account and region, by which opt-outs of cloud resources are matched. */
-export function cloudCluster({
-  account = '',
-  region = '',
-}: {
-  readonly account?: string | undefined
-  readonly region?: string | undefined
-}): string {
+export function cloudCluster({ account = '', region = '' }: Pick<Resource, 'account' | 'region'>): string {
   return `aws:${account}:${region}`
 }
 

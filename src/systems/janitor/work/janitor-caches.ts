@@ -34,7 +34,7 @@ export class JanitorCaches {
   readonly schedules: Informer<WorkSchedule>
   readonly channels: Informer<NotificationChannel>
   readonly accounts: Informer<ProviderAccount>
-  readonly #switches: Informer
+  readonly switches: Informer
   /** By name. Compiled once per generation, because each cycle writes a new version of the policy's status. */
   readonly #compiled = new Map<string, { readonly object: CleanupPolicy; readonly compiled: Compiled }>()
 
@@ -51,7 +51,7 @@ export class JanitorCaches {
     this.schedules = informers.open<WorkSchedule>(client, workSchedule.type)
     this.channels = informers.open<NotificationChannel>(client, notificationChannel.type)
     this.accounts = informers.open<ProviderAccount>(client, providerAccount.type)
-    this.#switches = informers.open(client, configMaps, {
+    this.switches = informers.open(client, configMaps, {
       namespace: sojournNamespace,
       fieldSelector: `metadata.name=${switchesName}`,
     })
@@ -68,8 +68,8 @@ export class JanitorCaches {
 
   /** Whether a human has paused the janitor. True also while that cannot be read. */
   get paused(): boolean {
-    if (!this.#switches.synced || this.#switches.lastError) return true
-    const data = (this.#switches.get(sojournNamespace, switchesName)?.data ?? {}) as Readonly<Record<string, string>>
+    if (!this.switches.synced || this.switches.lastError) return true
+    const data = (this.switches.get(sojournNamespace, switchesName)?.data ?? {}) as Readonly<Record<string, string>>
     return data.paused !== undefined && data.paused !== 'false'
   }
 
@@ -154,7 +154,7 @@ export class JanitorCaches {
       this.schedules,
       this.channels,
       this.accounts,
-      this.#switches,
+      this.switches,
     ]
     return all as readonly Informer<StoredObject>[]
   }

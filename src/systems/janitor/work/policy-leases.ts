@@ -1,6 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { createHash } from 'node:crypto'
 import { sojournNamespace } from '../../../apis/group.ts'
+import type { OwnerReference } from '../../../kube/object.ts'
 import { ownLabel } from '../../../departures/subjects/own-machinery.ts'
 import { sleep } from '../../../runtime/time/clock.ts'
 import { Lease, type LeasePorts, type LeaseTimes } from '../../../runtime/sharing/lease.ts'
@@ -16,6 +17,8 @@ export interface PolicyLeasesOptions extends LeaseTimes {
 export interface LeasedPlace {
   readonly policy: string
   readonly location: string
+  /** The policy itself: its Leases are deleted with it. */
+  readonly owner?: OwnerReference
 }
 
 /** Ensures that one instance at a time works on a policy at a location. */
@@ -84,19 +87,25 @@ export class PolicyLeases implements Leases {
     }
   }
 
-  #lease({ policy, location }: LeasedPlace): Lease {
+  #lease({ policy, location, owner }: LeasedPlace): Lease {
     const key = `${policy}\n${location}`
-    const known = this.#leases.get(key)
+    const known = this.#leases.get(`${key}\n${owner?.uid}`)
     if (known) return known
     const digest = createHash('sha256').update(key).digest('hex').slice(0, 16)
     const { log } = this.#ports
     // The lease is acquired and released for every work item, too often for the info level.
     const quiet: Logger = { ...log, info: (message, fields) => log.debug(message, fields) }
     const lease = new Lease(
-      { ...this.#options, namespace: sojournNamespace, name: `janitor-${digest}`, labels: ownLabel },
+      {
+        ...this.#options,
+        namespace: sojournNamespace,
+        name: `janitor-${digest}`,
+        labels: ownLabel,
+        ...(owner ? { owner } : {}),
+      },
       { ...this.#ports, log: quiet },
     )
-    this.#leases.set(key, lease)
+    this.#leases.set(`${key}\n${owner?.uid}`, lease)
     return lease
   }
 }

@@ -52,6 +52,12 @@ export const suspendedCondition: StatusClaim = {
   message: 'spec.suspend is set: the policy does nothing',
 }
 
+export function pausedCondition(isPaused: boolean): StatusClaim {
+  return isPaused
+    ? { type: 'Paused', status: 'True', reason: 'JanitorPaused', message: '"sojourn janitor resume" resumes it' }
+    : { type: 'Paused', status: 'False', reason: 'Running', message: 'the janitor is not paused' }
+}
+
 /** The condition of an invalid policy, which does nothing: names each field and what is wrong with it. */
 export function invalidCondition(problems: readonly Problem[]): StatusClaim {
   const message = problems.map(({ field, problem }) => `${field}: ${problem}`).join('; ')
@@ -96,7 +102,12 @@ function derived(locations: Readonly<Record<string, LocationStatus>>): readonly 
   const visited = entries.reduce((sum, [, location]) => sum + (location.visited ?? 0), 0)
   return [
     incomplete.length === 0
-      ? { type: 'InventoryComplete', status: 'True', reason: 'Complete', message: `${visited} resources listed` }
+      ? {
+          type: 'InventoryComplete',
+          status: 'True',
+          reason: visited > 0 ? 'Complete' : 'Empty',
+          message: visited > 0 ? `${visited} resources listed` : 'no resource matches spec.targets',
+        }
       : {
           type: 'InventoryComplete',
           status: 'False',

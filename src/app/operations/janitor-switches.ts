@@ -1,0 +1,1 @@
+export { closeCircuit, pauseJanitor } from '../../systems/janitor/work/switches.ts'
