@@ -34,13 +34,21 @@ const machinery = new Set([
   'authorization.k8s.io',
 ])
 
+/** What Kubernetes grants to every user who signed in (ClusterRole system:basic-user). */
+const ofEveryUser = new Set([
+  'authentication.k8s.io/selfsubjectreviews create',
+  'authorization.k8s.io/selfsubjectaccessreviews create',
+  'authorization.k8s.io/selfsubjectrulesreviews create',
+])
+
 /** Compares what a role's code asked for, in all the cases there are, with what it is granted. */
 export function compare(role: ClusterRole, all: readonly Asked[]): Comparison {
   const { reviews, cluster, own, credentials, options, deletesTargets } = accessOf(role)
   const everywhere = [...reviews, ...cluster, ...credentials, ...Object.values(options).flat()].flatMap(parts)
   const here = own.flatMap(parts)
   const asked = all.filter((one) => one.role === role || (one.role === 'door' && deletesTargets))
-  const covers = (one: Asked) => everywhere.includes(nameOf(one)) || (one.isOwn && here.includes(nameOf(one)))
+  const covers = (one: Asked) =>
+    ofEveryUser.has(nameOf(one)) || everywhere.includes(nameOf(one)) || (one.isOwn && here.includes(nameOf(one)))
   // A definition that leaves is a user's: the door refuses to let go of ours.
   const isTarget = (one: Asked) =>
     one.role === 'door' && nameOf(one) === 'apiextensions.k8s.io/customresourcedefinitions delete'

@@ -9,6 +9,7 @@ import { startRun } from '../../src/app/cluster/run.ts'
 import { Client } from '../../src/client/client.ts'
 import { networkTransport } from '../../src/client/network-transport.ts'
 import { silentLogger } from '../../src/runtime/observability/log.ts'
+import { whenEstablished } from '../kubernetes/kubectl.ts'
 import { startAuditedCluster, type AuditedCluster } from './audited-cluster.ts'
 import { activatorCase } from './cases/activator.ts'
 import { configMap, World, type Case, type Stage } from './cases/case.ts'
@@ -54,6 +55,7 @@ describe.skipIf(missing)('on a real kube-apiserver, with all that the chart can 
       cluster.kubeconfig,
     ]
     await promisify(execFile)(await ensureTool('helm'), ['install', 'sojourn', chart, ...options])
+    await whenEstablished(cluster)
   }, 900_000)
   afterAll(async () => {
     close?.()

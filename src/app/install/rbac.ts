@@ -78,7 +78,7 @@ const events = core(['events'], ['create', 'patch'])
 
 /** What every role that deletes needs: departure records and protections. */
 const safeguards: readonly Rule[] = [
-  ours(['departures'], [...read, 'create', 'update', 'delete']),
+  ours(['departures'], [...read, 'create', 'update', 'patch', 'delete']),
   ours(['departures/status'], ['patch']),
   ours(['cleanupoptouts', 'bonds', 'workschedules'], follow),
 ]
@@ -136,8 +136,6 @@ const byRole: Readonly<Record<Component, Pick<RoleAccess, 'cluster'> & Partial<R
       // It creates Bonds for depends-on annotations; a finalizer keeps each until its dependents are gone.
       ours(['bonds'], ['create', 'patch', 'delete']),
       ours(['bonds/status'], ['update']),
-      // Dependents are added to the record of their owner, page by page.
-      ours(['departures'], ['patch']),
       // A namespace that contains a guarded object is marked too.
       core(['namespaces'], [...read, 'patch']),
       // To see whether marks are enforced.
@@ -162,6 +160,8 @@ const byRole: Readonly<Record<Component, Pick<RoleAccess, 'cluster'> & Partial<R
       ours(['cleanuppolicies/status', 'cleanupcandidates/status'], ['update']),
       ours(['workschedules/status', 'notificationchannels/status', 'provideraccounts/status'], ['update']),
       ours(['cleanupoptouts/status'], ['update', 'patch']),
+      // Its uid names the cluster in notices.
+      { ...core(['namespaces'], ['get']), resourceNames: ['kube-system'] },
       ...recordProofs,
     ],
     own: [core(['secrets'], ['get', 'create'])],

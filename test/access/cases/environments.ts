@@ -5,7 +5,7 @@ const home = 'access-environments'
 
 /** One environment that is told of by Event, and deleted at once. */
 export const environmentsCase: Case = {
-  targets: [],
+  targets: [{ apiGroups: ['*'], resources: ['*'], verbs: ['get', 'list', 'watch', 'patch', 'delete'] }],
   stages: [
     {
       async given(world) {
