@@ -12,6 +12,7 @@ import { doorStateOf, safetyView } from './views/safety.js'
 import { forecastView } from './views/forecast.js'
 import { cleanupView } from './views/cleanup.js'
 import { environmentsView } from './views/environments.js'
+import { savingsView } from './views/savings.js'
 import { pipelinesView } from './views/pipelines.js'
 import { servicesView } from './views/services.js'
 
@@ -25,6 +26,7 @@ const views = {
   cleanup: ['Cleanup', cleanupView],
   departures: ['Departures', departuresView],
   dependencies: ['Dependencies', dependenciesView],
+  savings: ['Savings', savingsView],
   safety: ['Safety', safetyView],
 }
 /** @type {Record<string, string>} Former hashes: bookmarks and links in old notices keep working. */
@@ -121,7 +123,7 @@ function runDashboard() {
     main.scrollTop = 0
     const of = place.join('/')
     view = make({ mirror, of })
-    document.title = `${of || label} · Sojourn`
+    document.title = `${name === 'savings' ? label : of || label} · Sojourn`
     for (const [each, anchor] of links) anchor.ariaCurrent = each === name ? 'page' : null
     fill(main, view.element)
     links.get(name)?.scrollIntoView({ block: 'nearest', inline: 'center' })

@@ -45,8 +45,8 @@ Examples:
 }
 
 function savingsTable(by: string, items: readonly GroupedSavings[], totals: readonly GroupedSavings[]): string {
-  const hours = (seconds = 0) => (seconds / 3600).toFixed(1)
-  const money = (cost = 0) => cost.toFixed(2)
+  const money = (cost = 0) => cost.toFixed(Math.abs(cost) < 1 ? 4 : 2)
+  const hours = (seconds = 0) => money(seconds / 3600)
   const rows = [...items, ...totals].map((row) => [
     row.group,
     hours(row.cpuSeconds),

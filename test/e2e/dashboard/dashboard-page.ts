@@ -97,5 +97,6 @@ export const viewNames = [
   'Cleanup',
   'Departures',
   'Dependencies',
+  'Savings',
   'Safety',
 ] as const
