@@ -5,7 +5,13 @@ export const heavyTests = {
   /** kubectl, helm and a client-go program, which Go builds. */
   clients: ['test/e2e/kubectl', 'test/e2e/helm', 'test/e2e/client-go', 'test/e2e/chart'],
   /** Processes of their own that sleep, wake and are killed. */
-  processes: ['test/e2e/activator', 'test/e2e/collector', 'test/cascade-kills.test.ts', 'test/kills.test.ts'],
+  processes: [
+    'test/e2e/activator',
+    'test/e2e/collector',
+    'test/cascade-kills.test.ts',
+    'test/kills.test.ts',
+    'examples/demo/play.test.ts',
+  ],
   /** A browser. */
   dashboard: ['test/e2e/dashboard'],
 } as const satisfies Record<string, readonly string[]>
