@@ -1,3 +1,4 @@
+import { allKinds } from '../../apis/all-kinds.ts'
 import { departure } from '../../apis/departure.ts'
 import type { Client } from '../../client/client.ts'
 import { ConfigError } from '../../client/cluster-config.ts'
@@ -16,11 +17,13 @@ export interface ReachPorts {
   readonly log: Logger
   readonly random: Random
   readonly signal: AbortSignal
+  /** Whether to wait for missing kinds: a Pod that exits instead would only be restarted. */
+  readonly waitsForKinds: () => Promise<boolean>
 }
 
 /**
  * Resolves when the cluster answers and serves Sojourn's kinds. Retries while it does not answer; throws at once when it refuses the
- * credentials, presents an untrusted certificate or lacks the kinds.
+ * credentials, presents an untrusted certificate or lacks the kinds, unless they are waited for.
  */
 export async function reachCluster(ports: ReachPorts): Promise<void> {
   const { client, server, clock, log, random, signal } = ports
@@ -29,24 +32,36 @@ export async function reachCluster(ports: ReachPorts): Promise<void> {
     try {
       client.discovery.forget()
       const found = await Promise.race([client.discovery.typeOf(departure), timeout(ports)])
-      if (!found)
-        throw new ConfigError(
-          `${server} does not serve Sojourn's kinds yet: run "sojourn install --crds-only | kubectl apply --server-side -f -" first`,
-        )
+      if (!found) {
+        const text = `${server} does not serve Sojourn's kinds yet: run "sojourn install --crds-only | kubectl apply --server-side -f -" first`
+        throw (await ports.waitsForKinds()) ? new KindsMissing(text) : new ConfigError(text)
+      }
       if (backoff.size > 0) log.info('cluster reached', { server })
       return
     } catch (error) {
       signal.throwIfAborted()
       if (!isTransient(error)) throw error
       const againInMs = Math.round(backoff.next(server))
-      log.error('cluster not reachable, retrying', { server, error: (error as Error).message, againInMs })
+      const message =
+        error instanceof KindsMissing ? 'kinds missing, waiting for them' : 'cluster not reachable, retrying'
+      const missing = error instanceof KindsMissing ? { missing: await missingKinds(ports.client) } : {}
+      log.error(message, { server, error: (error as Error).message, ...missing, againInMs })
       await sleep(clock, againInMs, signal)
     }
   }
 }
 
+class KindsMissing extends Error {}
+
+/** The CRDs that the cluster does not serve, by name. */
+async function missingKinds({ discovery }: Client): Promise<string> {
+  const served = await Promise.all(allKinds.map((kind) => discovery.typeOf(kind)))
+  return allKinds.flatMap(({ plural, group }, index) => (served[index] ? [] : [`${plural}.${group}`])).join(' ')
+}
+
 /** Whether a later attempt may succeed: not for refused credentials or an untrusted certificate. */
 function isTransient(error: unknown): boolean {
+  if (error instanceof KindsMissing) return true
   if (isStatusError(error)) return error.code >= 500 || error.code === 429
   if (!(error instanceof TransportError)) return false
   const { code = '' } = (error.cause ?? {}) as { readonly code?: string }

@@ -75,7 +75,8 @@ export async function startRun(config: Config, cluster: ClusterConfig, ports: Ru
   opened.defer(() => side.close())
   // The proxy needs no CRDs, coordinates its replicas itself, and must keep serving when the API, and with it every Lease, is lost.
   const isProxyAlone = config.only.every((role) => role === 'activator')
-  if (!isProxyAlone) await reachCluster({ client, server, clock, log, random: systemRandom, signal })
+  const waitsForKinds = async () => isInstalled(await userOf(client))
+  if (!isProxyAlone) await reachCluster({ client, server, clock, log, random: systemRandom, signal, waitsForKinds })
   const user = await userOf(client)
   // The dry run of an installation reports in statuses. Any other dry run must leave the installation alone.
   isObserver = config.dryRun && !isInstalled(user)
