@@ -4,7 +4,7 @@ import type { ApiServerOptions } from './options.ts'
 import { apiServiceController } from './lifecycle/api-services.ts'
 import { kubernetesService } from './lifecycle/kubernetes-service.ts'
 import { NamespaceDeleter } from './lifecycle/namespace-deleter.ts'
-import { NamespaceDefaults } from './lifecycle/namespace-defaults.ts'
+import { namespaceDefaults } from './lifecycle/namespace-defaults.ts'
 import type { LifecycleController, LifecyclePorts } from './lifecycle/ports.ts'
 import { roleAggregationController } from './lifecycle/role-aggregation.ts'
 import { viewerRoleController } from './lifecycle/viewer-role.ts'
@@ -33,8 +33,9 @@ export function startControllers(options: ApiServerOptions, parts: ServerParts):
   const running: readonly LifecycleController[] = controllers
     ? [
         new NamespaceDeleter(ports),
-        new NamespaceDefaults(ports),
-        ...[roleAggregationController, viewerRoleController, apiServiceController].map((start) => start(ports)),
+        ...[namespaceDefaults, roleAggregationController, viewerRoleController, apiServiceController].map((start) =>
+          start(ports),
+        ),
       ]
     : []
   const upkeep = new Upkeep({

@@ -66,24 +66,20 @@ export class Claims<Owner extends Selecting, Dependent extends StoredObject> {
     const { client, ownerType, finalizer } = this.#options
     const now = await client.get<StoredObject>(ownerType, placeOf(owner.metadata)).catch(ignoring('NotFound'))
     if (now?.metadata.uid !== owner.metadata.uid || now.metadata.deletionTimestamp) return []
-    const adopted: Dependent[] = []
-    for (const { metadata } of orphans) {
-      const { ownerReferences = [], finalizers = [] } = metadata
-      const written = await this.#write(owner, metadata, {
-        ownerReferences: [...ownerReferences, controllerRef(ownerType, owner)],
-        ...(finalizer ? { finalizers: [...new Set([...finalizers, finalizer])] } : {}),
-      })
-      if (written) adopted.push(written)
-    }
-    return adopted
+    const written = orphans.map(({ metadata }) =>
+      this.#write(owner, metadata, {
+        ownerReferences: [...(metadata.ownerReferences ?? []), controllerRef(ownerType, owner)],
+        ...(finalizer ? { finalizers: [...new Set([...(metadata.finalizers ?? []), finalizer])] } : {}),
+      }),
+    )
+    return (await Promise.all(written)).filter((each) => each !== undefined)
   }
 
   async #release(owner: Owner, { metadata }: Dependent): Promise<boolean> {
     const { ownerReferences = [], finalizers = [] } = metadata
-    const { finalizer } = this.#options
     const written = await this.#write(owner, metadata, {
       ownerReferences: ownerReferences.filter(({ uid }) => uid !== owner.metadata.uid),
-      ...(finalizer ? { finalizers: finalizers.filter((each) => each !== finalizer) } : {}),
+      finalizers: finalizers.filter((each) => each !== this.#options.finalizer),
     })
     return written !== undefined
   }

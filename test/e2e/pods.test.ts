@@ -1,5 +1,5 @@
 import { pods } from '../../src/kube/core-types.ts'
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { type Container, type Pod } from '../../src/workloads/types.ts'
@@ -261,5 +261,36 @@ describe('a log', () => {
   it('states that a container without a command is simulated', async () => {
     await world.start('p', {})
     expect(await said(await whenReady('p'))).toContain('container c has no command')
+  })
+})
+
+describe('the API server, for a process', () => {
+  it('is found by its address, and knows the process by the token of its ServiceAccount', async () => {
+    const { port } = await world.server.listen({ port: 0 })
+    await until(
+      () => world.server.store.get({ resource: 'serviceaccounts', namespace: 'team', name: 'default' }) !== undefined,
+    )
+    await world.start('p', {
+      command: ['sh', '-c', `cat $KUBECONFIG > ${file('config')}; env > ${file('env')}; sleep 1000`],
+    })
+    await until(async () => isReady((await world.pod('p')) as Pod) && existsSync(file('env')))
+    await until(() => readFileSync(file('env'), 'utf8').includes('KUBERNETES_SERVICE_HOST=127.0.0.1'))
+    expect(readFileSync(file('env'), 'utf8')).toContain(`KUBERNETES_SERVICE_PORT=${port}\n`)
+    const { users } = JSON.parse(readFileSync(file('config'), 'utf8')) as { users: { user: { token: string } }[] }
+    const userOf = () => world.server.userOfToken(users[0]?.user.token ?? '')
+    expect(userOf()?.name).toBe('system:serviceaccount:team:default')
+    await world.client.deleteObject(pods, { namespace: 'team', name: 'p' }, { gracePeriodSeconds: 0 })
+    await until(() => userOf() === undefined)
+  })
+
+  it('gives no token to a Pod that opts out', async () => {
+    await world.server.listen({ port: 0 })
+    await until(
+      () => world.server.store.get({ resource: 'serviceaccounts', namespace: 'team', name: 'default' }) !== undefined,
+    )
+    const command = ['sh', '-c', `env > ${file('env')}; sleep 1000`]
+    await world.start('p', { command }, { automountServiceAccountToken: false })
+    await until(() => existsSync(file('env')) && readFileSync(file('env'), 'utf8').includes('KUBERNETES_SERVICE_HOST'))
+    expect(readFileSync(file('env'), 'utf8')).not.toContain('KUBECONFIG')
   })
 })

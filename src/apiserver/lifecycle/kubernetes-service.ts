@@ -1,8 +1,7 @@
 import { isIP } from 'node:net'
-import { parseApiVersion, type KubeObject } from '../../kube/object.ts'
-import { ignoring } from '../../kube/status-error.ts'
+import type { KubeObject } from '../../kube/object.ts'
 import type { StoreEvent } from '../store/store.ts'
-import { asSystem, builtin, runController, type LifecycleController, type LifecyclePorts } from './ports.ts'
+import { ensureObject, runController, type LifecycleController, type LifecyclePorts } from './ports.ts'
 
 const name = 'kubernetes'
 const namespace = 'default'
@@ -15,20 +14,10 @@ export interface KubernetesService extends LifecycleController {
 
 /** Keeps the Service `default/kubernetes` and its endpoints, by which clients in Pods find this server. */
 export function kubernetesService(ports: LifecyclePorts): KubernetesService {
-  const { store, objects, kinds } = ports
+  const { store } = ports
   let wanted: readonly KubeObject[] = []
   const reconcile = async () => {
-    for (const body of wanted) {
-      const type = builtin(
-        kinds,
-        parseApiVersion(body.apiVersion).group,
-        `${body.kind.toLowerCase().replace(/s$/, '')}s`,
-      )
-      const request = { type, namespace, ...asSystem, body }
-      // A patch that changes nothing writes nothing, so that its own event does not start another one.
-      const found = await objects.patch({ ...request, name, patchType: 'merge' }).catch(ignoring('NotFound'))
-      if (!found) await objects.create(request).catch(ignoring('AlreadyExists'))
-    }
+    for (const body of wanted) await ensureObject(ports, body)
   }
   const isOurs = (event: StoreEvent) =>
     event.name === name && event.namespace === namespace && resources.has(event.resource)

@@ -1,4 +1,5 @@
-import type { StoredObject } from '../../kube/object.ts'
+import { parseApiVersion, type KubeObject, type StoredObject } from '../../kube/object.ts'
+import { ignoring } from '../../kube/status-error.ts'
 import type { Kinds } from '../kinds/kinds.ts'
 import type { Objects } from '../objects/objects.ts'
 import type { User } from '../objects/contract/request.ts'
@@ -42,6 +43,19 @@ export function runController(
       return loop.close()
     },
   }
+}
+
+/** Creates an object, or gives an existing one these fields. A patch that changes nothing writes nothing, and so makes no event. */
+export async function ensureObject({ objects, kinds }: LifecyclePorts, body: KubeObject): Promise<void> {
+  const { name = '', namespace = '' } = body.metadata
+  const type = kinds.ofKind({ ...parseApiVersion(body.apiVersion), kind: body.kind })
+  if (!type) throw new Error(`${body.kind} is not served`)
+  const request = { type, namespace, ...asSystem, body }
+  const found = await objects
+    .patch({ ...request, name, patchType: 'merge' })
+    .catch(ignoring('NotFound', 'Conflict', 'Forbidden'))
+  // Forbidden: the namespace is terminating. NotFound: it has been deleted.
+  if (!found) await objects.create(request).catch(ignoring('AlreadyExists', 'Forbidden', 'NotFound'))
 }
 
 /** The identity of the server's own controllers. */

@@ -9,6 +9,7 @@ import type { EventRecorder } from '../../runtime/observability/event-recorder.t
 import type { Logger } from '../../runtime/observability/log.ts'
 import { deleteTerminatedPod } from '../delete.ts'
 import { type Container, type ContainerStatus, type Pod, type PodCondition } from '../types.ts'
+import { apiAccess } from './api-access.ts'
 import { containerEnvironment } from './container-environment.ts'
 import { ContainerRunner } from './container-runner.ts'
 import { freePort } from './free-port.ts'
@@ -146,7 +147,7 @@ export class PodRunner {
       container,
       restartPolicy,
       graceMs: this.#graceMs,
-      environment: () =>
+      environment: async () =>
         containerEnvironment({
           client,
           pod: this.#pod,
@@ -154,7 +155,7 @@ export class PodRunner {
           ports: this.#portMap,
           podIP: loopback,
           nodeName,
-          inherited,
+          inherited: { ...inherited, ...(await apiAccess(client, this.#pod, directory)) },
         }),
       path: join(directory, this.#pod.metadata.uid, container.name),
       clock,
