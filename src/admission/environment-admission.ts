@@ -8,7 +8,7 @@ import { StatusError } from '../kube/status-error.ts'
 import type { Informer } from '../runtime/cache/informer.ts'
 import type { Informers } from '../runtime/cache/informers.ts'
 import type { Clock } from '../runtime/time/clock.ts'
-import { refusalOfOneMore } from '../systems/environments/decision/limits.ts'
+import { claimedOwner, countedIn, refusalOfOneMore } from '../systems/environments/decision/limits.ts'
 import { isExempt, readClass } from '../systems/environments/decision/rules.ts'
 
 /** Keeps the limits of classes on the embedded server, and one Environment per Namespace. */
@@ -50,7 +50,7 @@ export class EnvironmentAdmission {
     this.#admit(review, { found, namespace: review.name, owner: object.metadata.annotations?.[annotation] ?? fallback })
   }
 
-  #validateEnvironment(review: Review, { spec }: Environment): void {
+  #validateEnvironment(review: Review, object: Environment): void {
     const { namespace, name } = review
     const [other] = this.#environments?.byIndex('namespace', namespace) ?? []
     if (other && other.metadata.name !== name)
@@ -58,8 +58,9 @@ export class EnvironmentAdmission {
         review,
         `Namespace ${namespace} has the Environment ${other.metadata.name} already, and may have one`,
       )
-    const found = this.#classes?.get('', spec.className)
-    if (found && !this.#admitted.has(namespace) && !other) this.#admit(review, { found, namespace, owner: spec.owner })
+    const found = this.#classes?.get('', object.spec.className)
+    if (found && !this.#admitted.has(namespace) && !other)
+      this.#admit(review, { found, namespace, owner: claimedOwner(object) })
   }
 
   #admit(
@@ -71,7 +72,11 @@ export class EnvironmentAdmission {
     }: { readonly found: EnvironmentClass; readonly namespace: string; readonly owner: string | undefined },
   ): void {
     const className = found.metadata.name
-    const all = [...(this.#environments?.byIndex('class', className) ?? []), ...this.#pending(review, className)]
+    const namespaceOf = (name: string) =>
+      review.view.get({ resource: 'namespaces', namespace: '', name })?.document.value
+    const { selector } = readClass(found.spec).rules
+    const stored = countedIn(found, selector, this.#environments?.byIndex('class', className) ?? [], namespaceOf)
+    const all = [...stored, ...this.#pending(review, className)]
     const refusal = refusalOfOneMore(
       found,
       all.filter(({ metadata }) => metadata.namespace !== namespace),

@@ -7,8 +7,12 @@ const days: readonly Day[] = ['Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Fri
 const clock = '(?:[01][0-9]|2[0-3]):[0-5][0-9]|24:00'
 const window = new RegExp(`^([A-Za-z]{3}(?:-[A-Za-z]{3})?) (${clock})-(${clock})$`)
 
+/** Any tenant writes such text, and it is read again at each look: what is longer is no text of a person. */
+export const maxLength = 1024
+
 /** Hours in which a workload is kept awake: `Mon-Fri 08:00-18:00 Europe/Berlin`, several joined by `;`. Undefined if it is none. */
 export function parseAwakeHours(text: string): WorkScheduleSpec | undefined {
+  if (text.length > maxLength) return undefined
   const parts = text.split(';').map((part) => part.trim().replace(/\s+/g, ' '))
   let timeZone: string | undefined
   const windows = parts.map((part) => {

@@ -142,6 +142,29 @@ export interface Actor {
   refusalOf(access: Access): Promise<Refusal | undefined>
 }
 
+/**
+ * Who acts in a Namespace for an administrator's rule. What is read there, such as a Helm release, may be any tenant's: so it is confined,
+ * and creates only what a user who can write Secrets there could start anyway.
+ */
+export function confinedActor(client: Client, home: string, { deletesElsewhere = false } = {}): Actor {
+  return {
+    client,
+    refusalOf: (access) => {
+      const isPlain = access.verb !== 'create' || isPlainKind(access)
+      const fault = isPlain
+        ? confinementFault(access, { home, ownNamespace: true, deletesElsewhere })
+        : 'only Pods, Jobs, ConfigMaps and Secrets are created for it'
+      return Promise.resolve(
+        fault === undefined ? undefined : { reason: 'Confined', message: `${describeAccess(access)}: ${fault}` },
+      )
+    },
+  }
+}
+
+function isPlainKind({ group, resource }: Access): boolean {
+  return ['/pods', '/configmaps', '/secrets', 'batch/jobs'].includes(`${group}/${resource}`)
+}
+
 /** The ServiceAccount that an object names, if any. Only the spec does: admission checks that its author may use it. */
 export function accountOf({ spec }: KubeObject): string | undefined {
   const named = (spec as { readonly serviceAccountName?: unknown } | undefined)?.serviceAccountName

@@ -1,6 +1,7 @@
 import { inFile, type Guard } from '../../scripts/guards/guard.ts'
 import { admissionGuards } from './admission-guards.ts'
 import { cleanerGuards } from './cleaner-guards.ts'
+import { environmentGuards } from './environment-guards.ts'
 import { redactionGuards } from './redaction-guards.ts'
 import { networkGuards } from './network-guards.ts'
 import { parsingGuards } from './parsing-guards.ts'
@@ -26,6 +27,7 @@ export const testFolders = [
   'src/systems/activator/model',
   'src/systems/activator/proxy/planes',
   'src/systems/janitor/policy',
+  'src/systems/environments',
 ]
 
 /** The numbers of attacks are words of test names here: each guard names the test that misses it. */
@@ -52,4 +54,5 @@ export const guards: readonly Guard[] = [
     ],
   ]),
   ...promoterGuards,
+  ...environmentGuards,
 ]

@@ -207,7 +207,7 @@ describe('an Environment', () => {
       apiVersion: 'sojourn.dev/v1alpha1',
       kind: 'EnvironmentClass',
       metadata: { name: 'preview' },
-      spec: { namespaceSelector: { matchLabels: { env: 'preview' } }, sleep },
+      spec: { namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': namespace } }, sleep },
     } as KubeObject)
     await cluster.client.create(environment.type, {
       apiVersion: 'sojourn.dev/v1alpha1',

@@ -27,14 +27,14 @@ import { settled, wakeAt, type Outcome } from '../../runtime/controller/outcome.
 import { Serializer } from '../../runtime/controller/serializer.ts'
 import type { Http } from '../../runtime/http/http.ts'
 import type { EventRecorder } from '../../runtime/observability/event-recorder.ts'
-import type { Actor, ActsFor } from '../../tenancy/act-as.ts'
+import { confinedActor, type Actor, type ActsFor } from '../../tenancy/act-as.ts'
 import { assess, type Assessment, type Problem, type Surroundings } from './decision/assess.ts'
 import { commentText } from './decision/describe.ts'
-import { roomIn } from './decision/limits.ts'
+import { countedIn, roomIn, type Room } from './decision/limits.ts'
 import { isExempt, readClass } from './decision/rules.ts'
 import { atStep, deletionStep, peek } from './deletion/delete.ts'
 import { keepUrl } from './keep.ts'
-import { pullRequestOf, type Observed } from './decision/facts.ts'
+import { pullRequestAnnotation, pullRequestOf, type Observed } from './decision/facts.ts'
 import { accessTo, type PullAccess } from './pulls/pull-address.ts'
 import { PullRequests, type Seen } from './pulls/pull-requests.ts'
 import { mailSlot, statusAfterTelling, tell } from './tell.ts'
@@ -110,9 +110,13 @@ export class EnvironmentsController {
     door.onChange(() => this.#enqueueHeld())
   }
 
-  /** The living environments of a class, for limits. */
-  environmentsOf(className: string): readonly Environment[] {
-    return this.#environments.byIndex('class', className)
+  #room(environmentClass: EnvironmentClass, now: number): Room {
+    const all = this.#environments
+      .byIndex('class', environmentClass.metadata.name)
+      .filter((each) => this.#self(each.metadata.namespace ?? '') === each)
+    const { selector } = this.#read(environmentClass).rules
+    const counted = countedIn(environmentClass, selector, all, (name) => this.#namespaces.get('', name))
+    return roomIn(environmentClass, counted, now)
   }
 
   #watch(): void {
@@ -257,7 +261,7 @@ export class EnvironmentsController {
     const { environment, environmentClass } = observed
     const { metadata, status } = environment
     const owned = status?.owner ? this.#environments.byIndex('owner', status.owner) : []
-    const room = environmentClass && roomIn(environmentClass, this.environmentsOf(environmentClass.metadata.name), now)
+    const room = environmentClass && this.#room(environmentClass, now)
     const isEvicted = room?.evicted.has(metadata.uid) ?? false
     const channels = environmentClass?.spec.channels ?? []
     const missing = channels.find((name) => !this.#channels.get('', name))
@@ -298,12 +302,17 @@ export class EnvironmentsController {
     return this.#options.actAs.for(environment, { ownNamespace: true }).refusalOf(access)
   }
 
-  /** Who deletes inside the Namespace: the class, an administrator's object, allows it where it selects the Namespace. */
-  #actor({ environment, namespace, rules }: Observed): Actor {
+  /** Who deletes inside the Namespace, and what belongs to it elsewhere: the class, an administrator's object, allows it where it selects it. */
+  #actors({ environment, namespace, rules }: Observed): { readonly actor: Actor; readonly actorElsewhere: Actor } {
     const { actAs, client } = this.#options
-    if (rules && matches(rules.selector, namespace.metadata.labels))
-      return { client, refusalOf: () => Promise.resolve(undefined) }
-    return actAs.for(environment, { ownNamespace: true })
+    const { name, labels } = namespace.metadata
+    if (rules && matches(rules.selector, labels))
+      return {
+        actor: confinedActor(client, name),
+        actorElsewhere: confinedActor(client, name, { deletesElsewhere: true }),
+      }
+    const actor = actAs.for(environment, { ownNamespace: true })
+    return { actor, actorElsewhere: actor }
   }
 
   #window({ environmentClass, environment }: Observed, now: number): Surroundings['window'] {
@@ -494,9 +503,8 @@ export class EnvironmentsController {
     if (!deletion || this.#options.dryRun || observed.environmentClass?.spec.paused) return settled
     // The comment says it before the Namespace goes: afterwards the Environment is gone, too.
     const shown = deletion.step === 'Namespace' ? await this.#show(observed, clock.now()) : self
-    const actor = this.#actor(observed)
     const result = await deletionStep(
-      { client, door, clock, events, actor, removeLabel: () => this.#removeLabel(observed) },
+      { client, door, clock, events, ...this.#actors(observed), removeLabel: () => this.#removeLabel(observed) },
       { ...observed, environment: shown },
       deletion,
     )
@@ -522,6 +530,9 @@ export class EnvironmentsController {
     const { label } = observed.environmentClass?.spec.pullRequest ?? {}
     const access = label === undefined ? undefined : await this.#access(observed)
     if (label === undefined || !access || 'reason' in access) return false
+    // Without its label another environment is deleted: the credential of the class takes it off only where the Namespace names the pull request.
+    const named = observed.namespace.metadata.annotations?.[pullRequestAnnotation]
+    if (access.by === 'class' && pullRequestOf(observed) !== named) return false
     await (await this.pulls.forge(access)).removeLabel(access.address.number, label)
     return true
   }

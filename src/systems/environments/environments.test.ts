@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { EnvironmentAdmission } from '../../admission/environment-admission.ts'
-import { environmentClass, type EnvironmentClassSpec } from '../../apis/environment-class.ts'
+import { environmentClass, type EnvironmentClass, type EnvironmentClassSpec } from '../../apis/environment-class.ts'
 import { environment, type Environment } from '../../apis/environment.ts'
 import { departure, type Departure } from '../../apis/departure.ts'
 import { restoreDeparture } from '../../app/operations/restore.ts'
@@ -19,6 +19,7 @@ import { quietClock } from '../../runtime/time/quiet-clock.ts'
 import { actAsOn, startWorld, type World } from '../../../test/world.ts'
 import { PullForge } from '../../../test/pull-forge.ts'
 import { createEnvironments } from './environments.ts'
+import { accessTo } from './pulls/pull-address.ts'
 
 const minute = 60_000
 const hour = 60 * minute
@@ -462,6 +463,40 @@ describe('environments', () => {
     expect(results.filter(({ status }) => status === 'fulfilled')).toHaveLength(5)
     const refused = results.find(({ status }) => status === 'rejected') as PromiseRejectedResult
     expect(String(refused.reason)).toMatch(/5 of 5 environments of class preview exist; least recently used: pr-/)
+  })
+})
+
+describe('a tenant who writes the Environment', () => {
+  it('103: takes no label off a pull request that its Namespace does not name', async () => {
+    await using started = await start({
+      delete: { when: 'true', warnBefore: '0s' },
+      pullRequest: { forges, label: 'preview' },
+      channels: [],
+    })
+    const { world, forge } = started
+    for (const number of [7, 42]) forge.open(number)
+    const made = namespaceOf('shop-pr-42', { 'sojourn.dev/pull-request': pullUrl })
+    const labels = { ...made.metadata.labels, 'resourceset.fluxcd.controlplane.io/name': 'previews' }
+    await world.create({ ...made, metadata: { ...made.metadata, labels } })
+    await world.pass(1000)
+    const body = { spec: { pullRequest: { url: pullUrl.replace('42', '7') } } }
+    await world.client.patch(environment.type, place, { type: 'merge', body })
+    await world.pass(10 * minute)
+    expect(forge.requests.filter((request) => request.includes('/labels'))).toEqual([])
+    expect((await read(world)).status).toMatchObject({ phase: 'Held' })
+  })
+
+  it.each([
+    ['another kind of forge', 'https://git.example.org/projects/acme/repos/shop/pull-requests/7'],
+    ['a path of another kind', 'https://git.example.org/other/projects/acme/repos/shop/-/merge_requests/7'],
+    ['an encoded slash', 'https://git.example.org/acme/..%2fother%2fshop/pulls/7'],
+  ])('102: uses the token of the class for no other repository, by %s', (_, url) => {
+    const found = classOf({ pullRequest: { forges } })
+    for (const type of ['gitea', 'gitlab', 'github'] as const) {
+      const spec = { ...found.spec, pullRequest: { forges: forges.map((each) => ({ ...each, type })) } }
+      const environmentClass = { ...found, spec } as unknown as EnvironmentClass
+      expect(accessTo(url, { ownSecret: undefined, environmentClass })).toMatchObject({ reason: 'NotAllowed' })
+    }
   })
 })
 

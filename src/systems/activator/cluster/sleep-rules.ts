@@ -4,6 +4,7 @@ import { environment, type Environment } from '../../../apis/environment.ts'
 import { workSchedule, type WorkSchedule } from '../../../apis/work-schedule.ts'
 import { windowState } from '../../../apis/work-window.ts'
 import type { Client } from '../../../client/client.ts'
+import { findCondition } from '../../../kube/conditions.ts'
 import { namespaces } from '../../../kube/core-types.ts'
 import type { StoredObject } from '../../../kube/object.ts'
 import { matches, requirementsOf } from '../../../kube/selector.ts'
@@ -63,7 +64,10 @@ export class SleepRules {
     this.#classes = informers.open(client, environmentClass.type)
     this.#namespaces.subscribe(({ initial, object, previous }) => {
       const isAbout = [object, previous].some((each) => each && (annotatedSleep(each) || isExcluded(each)))
-      if (!initial && (isAbout || compatibility.includes('downscaler'))) onChange(object.metadata.name)
+      const { name } = object.metadata
+      // Its labels decide whether the class of its Environment counts.
+      const hasRule = isAbout || compatibility.includes('downscaler') || this.#environmentOf(name) !== undefined
+      if (!initial && hasRule) onChange(name)
     })
     this.#environments.subscribe(({ object }) => onChange(object.metadata.namespace))
     for (const cache of [this.#schedules, this.#classes])
@@ -144,6 +148,10 @@ export class SleepRules {
     const found = this.#environmentOf(namespace)
     if (!found) return undefined
     const ofClass = this.#classes?.get('', found.spec.className)
+    // Outside its selector a class counts only for an author who may delete the Namespace, which the environments' controller asks.
+    const { labels } = this.#namespaces?.get('', namespace)?.metadata ?? {}
+    const isSelected = ofClass && matches(requirementsOf(ofClass.spec.namespaceSelector), labels)
+    if (isSelected === false && findCondition(found.status?.conditions, 'Ready')?.status !== 'True') return undefined
     const graceMs = parseLongDuration(ofClass?.spec.sleep?.grace ?? '') ?? defaultGraceMs
     return { rule: sleepRuleOf(ofClass, found), graceMs }
   }

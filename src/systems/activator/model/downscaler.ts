@@ -1,4 +1,4 @@
-import { parseAwakeHours } from '../../../apis/awake-hours.ts'
+import { maxLength, parseAwakeHours } from '../../../apis/awake-hours.ts'
 import type { WorkScheduleSpec } from '../../../apis/work-schedule.ts'
 import { windowState, type WindowState } from '../../../apis/work-window.ts'
 import type { StoredObject } from '../../../kube/object.ts'
@@ -56,7 +56,7 @@ function scheduleRule(scope: Readonly<Record<string, string>>): ForeignRule | un
     return refused('downscaler/uptime and downscaler/downtime exclude each other')
   const spans = given.map(parseSpans)
   const wrong = given.find((_, index) => spans[index] === undefined)
-  if (wrong !== undefined) return refused(`"${wrong}" is no time span of kube-downscaler`)
+  if (wrong !== undefined) return refused(`"${wrong.slice(0, 100)}" is no time span of kube-downscaler`)
   const [first] = spans as [Spans]
   if (up !== undefined) return { window: (now) => toWindow(first(now), true) }
   if (down !== undefined) return { window: (now) => toWindow(first(now), false) }
@@ -86,6 +86,7 @@ type Spans = (now: number) => { readonly inside: boolean; readonly changesAt: nu
 const absolute = /^(\d{4}-\d\d-\d\dT[^ ]+?(?:Z|[+-]\d\d:\d\d)) ?- ?(\d{4}-\d\d-\d\dT.+)$/
 
 function parseSpans(text: string): Spans | undefined {
+  if (text.length > maxLength) return undefined
   const parts = text.split(',').map((part) => parseSpan(part.trim()))
   if (parts.some((part) => part === undefined)) return undefined
   return (now) => {

@@ -81,6 +81,9 @@ export function ownerOf({ environment, namespace, environmentClass }: Observed):
   return found === undefined || found.trim() === '' || /\p{Cc}/u.test(found) ? undefined : found.trim().slice(0, 320)
 }
 
+/** On the Namespace: its pull request. */
+export const pullRequestAnnotation = 'sojourn.dev/pull-request'
+
 export function pullRequestOf({ environment, namespace }: Observed): string | undefined {
-  return environment.spec.pullRequest?.url ?? namespace.metadata.annotations?.['sojourn.dev/pull-request']
+  return environment.spec.pullRequest?.url ?? namespace.metadata.annotations?.[pullRequestAnnotation]
 }

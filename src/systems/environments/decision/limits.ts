@@ -1,6 +1,10 @@
 import type { EnvironmentClass } from '../../../apis/environment-class.ts'
 import type { Environment } from '../../../apis/environment.ts'
+import { findCondition } from '../../../kube/conditions.ts'
+import type { KubeObject } from '../../../kube/object.ts'
+import { matches, type Requirement } from '../../../kube/selector.ts'
 import { formatAge, parseTime } from '../../../kube/time.ts'
+import { creatorAnnotation } from '../../../tenancy/creator-record.ts'
 
 /** Only environments older than this are deleted to make room. */
 const minAgeMs = 86_400_000
@@ -10,6 +14,33 @@ export interface Room {
   readonly beyond: ReadonlySet<string>
   /** Uids of the environments to delete because the class is full, where it says so. */
   readonly evicted: ReadonlySet<string>
+}
+
+/**
+ * The environments that count against the limits of a class, each with the owner it counts for. Tenants write Environments: one that the class
+ * does not select counts only once its author is known to be able to delete the Namespace, and an owner that it names itself counts apart for
+ * each author. So none takes the room of others.
+ */
+export function countedIn(
+  { spec }: EnvironmentClass,
+  selector: readonly Requirement[],
+  all: readonly Environment[],
+  namespaceOf: (name: string) => Pick<KubeObject, 'metadata'> | undefined,
+): readonly Environment[] {
+  if (!spec.limits) return []
+  const { annotation = 'sojourn.dev/owner' } = spec.owner ?? {}
+  return all.flatMap((environment) => {
+    const { metadata, status } = environment
+    const { labels, annotations } = namespaceOf(metadata.namespace ?? '')?.metadata ?? {}
+    if (!matches(selector, labels) && findCondition(status?.conditions, 'Ready')?.status !== 'True') return []
+    const owner = annotations?.[annotation] ?? claimedOwner(environment) ?? status?.owner
+    return [{ ...environment, status: { ...status, ...(owner === undefined ? {} : { owner }) } }]
+  })
+}
+
+/** For whom an environment counts that names its owner itself. */
+export function claimedOwner({ metadata, spec }: Environment): string | undefined {
+  return spec.owner === undefined ? undefined : `${spec.owner} (${metadata.annotations?.[creatorAnnotation] ?? ''})`
 }
 
 /** Which environments of a class are too many. */

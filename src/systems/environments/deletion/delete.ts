@@ -22,6 +22,8 @@ export interface DeletionPorts {
   readonly events: EventRecorder
   /** Who deletes: the author of a claim, or Sojourn for a Namespace that the class itself selects. */
   readonly actor: Actor
+  /** Who deletes what belongs to the environment in other namespaces. */
+  readonly actorElsewhere: Actor
   /** Takes the label off the pull request that makes a generator create the environment; false when the class names none. */
   readonly removeLabel: () => Promise<boolean>
 }
@@ -80,7 +82,7 @@ async function toolStep(ports: DeletionPorts, observed: Observed, { stepAt, reas
     if (reason !== 'pull-request-closed' && !(await ports.removeLabel()))
       return {
         wait: now + holdMs,
-        hold: `${generator} would create it again: set pullRequest.label of the class to the label that its generator filters by`,
+        hold: `${generator} would create it again: set pullRequest.label of the class to the label that its generator filters by, and sojourn.dev/pull-request on the Namespace`,
       }
     // The generator deletes what it made once the pull request is closed or has lost its label; what is left over is deleted then.
     if (waited < generatorPatienceMs && found.tools.length > 0) return { wait: now + pollMs }
@@ -97,7 +99,7 @@ async function toolStep(ports: DeletionPorts, observed: Observed, { stepAt, reas
       namespace: metadata.namespace ?? '',
       name: metadata.name,
     }
-    const refusal = await ports.actor.refusalOf(access)
+    const refusal = await ports.actorElsewhere.refusalOf(access)
     if (refusal) return { wait: now + holdMs, hold: refusal.message }
     const subject = kubeSubject(client, type, refOf(object))
     const result = await door.depart({
@@ -122,7 +124,7 @@ async function toolStep(ports: DeletionPorts, observed: Observed, { stepAt, reas
 
 /** Uninstalls the releases in the Namespace with their hooks. One that cannot be read is left to the deletion of the Namespace. */
 async function helmStep(ports: DeletionPorts, observed: Observed): Promise<StepResult> {
-  const { client, door, clock, events, actor } = ports
+  const { client, door, clock, events, actor, actorElsewhere } = ports
   const namespace = observed.namespace.metadata.name
   const names = new Set<string>()
   for await (const { items } of client.listAll(secrets, { namespace, labelSelector: 'owner=helm', metadataOnly: true }))
@@ -132,7 +134,7 @@ async function helmStep(ports: DeletionPorts, observed: Observed): Promise<StepR
     const result = await uninstall({
       client,
       actor,
-      actorElsewhere: actor,
+      actorElsewhere,
       door,
       clock,
       by: byOf(observed),

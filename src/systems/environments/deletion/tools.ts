@@ -88,14 +88,23 @@ async function read(client: Client, ref: ObjectRef): Promise<readonly StoredObje
   return object ? [{ ...object, apiVersion: ref.apiVersion, kind: ref.kind }] : []
 }
 
-/** Whether a tool object deploys to this Namespace only: deleting it deletes everything it deployed. */
+/**
+ * Whether a tool object deploys to this Namespace of this cluster only: deleting it deletes everything it deployed. Tenants write the marks
+ * of workloads, so a mark alone proves nothing.
+ */
 function isOnlyFor({ metadata, spec }: StoredObject, namespace: string): boolean {
-  const { targetNamespace, destination } = (spec ?? {}) as {
+  const { targetNamespace, destination, kubeConfig } = (spec ?? {}) as {
     targetNamespace?: string
-    destination?: { namespace?: string }
+    destination?: { namespace?: string; server?: string; name?: string }
+    kubeConfig?: object
   }
-  return (targetNamespace ?? destination?.namespace ?? metadata.namespace) === namespace
+  const { server = ownServer, name = ownName } = destination ?? {}
+  const isHere = kubeConfig === undefined && server === ownServer && name === ownName
+  return isHere && (targetNamespace ?? destination?.namespace ?? metadata.namespace) === namespace
 }
+
+/** What Argo CD calls the cluster that it runs in. */
+const [ownServer, ownName] = ['https://kubernetes.default.svc', 'in-cluster']
 
 function generatorOf({ metadata: { ownerReferences = [], labels = {} } }: StoredObject): string | undefined {
   const owner = ownerReferences.find(({ kind }) => kind === 'ApplicationSet')

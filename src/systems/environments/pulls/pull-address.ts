@@ -38,7 +38,12 @@ export function parsePullUrl(text: string): PullAddress | undefined {
   for (const [type, shape] of shapes) {
     const [, path, number] = shape.exec(pathname) ?? []
     if (path === undefined || number === undefined) continue
-    const repository = path.replace(/^(?:.*\/)?projects\/([^/]+)\/repos\//, '$1/').replace('/_git/', '/')
+    const repository =
+      type === 'bitbucket-server'
+        ? path.replace(/projects\/([^/]+)\/repos\//, '$1/')
+        : type === 'azure-devops'
+          ? path.replace('/_git/', '/')
+          : path
     return { type, host, repositoryUrl: `${origin}/${path}`, repository, number: Number(number) }
   }
   return undefined
@@ -58,8 +63,12 @@ export function accessTo(
   if (ownSecret) return { address, secret: ownSecret, by: 'environment' }
   const { forges = [] } = environmentClass?.spec.pullRequest ?? {}
   const forge = forges.find(
-    ({ host, repositories }) =>
-      host === address.host && repositories.some((each) => matchesGlob(each, address.repository)),
+    ({ host, type, repositories }) =>
+      host === address.host &&
+      // The path is read in the same way as it was matched: a decoded slash would be another repository.
+      (type === 'forgejo' ? 'gitea' : type) === address.type &&
+      !/%(?:2f|5c|2e)/i.test(address.repository) &&
+      repositories.some((each) => matchesGlob(each, address.repository)),
   )
   if (!forge)
     return {

@@ -73,9 +73,19 @@ async function queryProblem(
     maxBytes: maxAnswer,
   })
   if (status !== 200) return `Prometheus ${url} answered ${status} to ${query}`
-  const { data } = JSON.parse(body.toString('utf8')) as { data?: { resultType?: string; result?: unknown } }
-  const samples = data?.resultType === 'vector' && Array.isArray(data.result) ? data.result.length : 0
+  const samples = samplesIn(body.toString('utf8'))
+  if (samples === undefined) return `Prometheus ${url} did not answer in JSON`
   return samples > 0 ? undefined : `Prometheus ${url} returned no sample for ${query}`
+}
+
+/** Undefined for what is no JSON: the parser's own message would quote the answer. */
+function samplesIn(text: string): number | undefined {
+  try {
+    const { data } = JSON.parse(text) as { data?: { resultType?: string; result?: unknown } }
+    return data?.resultType === 'vector' && Array.isArray(data.result) ? data.result.length : 0
+  } catch {
+    return undefined
+  }
 }
 
 /** A named check that does not exist is as closed as one that failed. */
