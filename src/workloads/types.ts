@@ -17,6 +17,7 @@ export interface PodSpec {
   readonly hostname?: string
   readonly serviceAccountName?: string
   readonly tolerations?: readonly Toleration[]
+  readonly schedulingGates?: readonly { readonly name: string }[]
   readonly [field: string]: unknown
 }
 

@@ -1,10 +1,12 @@
-import type { AdmissionHook } from '../../apiserver/objects/contract/admission.ts'
+import { mutate, validate, type AdmissionHook } from '../../apiserver/objects/contract/admission.ts'
 import type { Store } from '../../apiserver/store/store.ts'
 import type { KubeObject } from '../../kube/object.ts'
 import { shippedPolicies } from '../policies/policy.ts'
 import { Followed } from './followed.ts'
+import { limitRangeAdmission } from './limit-ranges.ts'
 import { mutatingPolicies, runMutators } from './mutations.ts'
 import { group, validateByPolicies } from './policies.ts'
+import { Quotas } from './quotas.ts'
 import { hasWebhooks, mutatingWebhooks, validateByWebhooks, type WebhookPorts } from './webhooks.ts'
 
 /** What the embedded server has from the start; clusters get it from `sojourn install`. */
@@ -17,6 +19,7 @@ const webhooks = ['ValidatingWebhookConfiguration', 'MutatingWebhookConfiguratio
 export class KubernetesAdmission {
   readonly #store: Store
   #ports: WebhookPorts | undefined
+  #limits: readonly AdmissionHook[] = []
 
   constructor(store: Store) {
     this.#store = store
@@ -28,20 +31,36 @@ export class KubernetesAdmission {
     mutate: (review) => {
       const ports = this.#ports
       if (!ports) return review.object
-      return runMutators(review.object, [...mutatingPolicies(ports, review), ...mutatingWebhooks(ports, review)])
+      const object = mutate(this.#limits, review)
+      return runMutators(object, [
+        ...mutatingPolicies(ports, { ...review, object }),
+        ...mutatingWebhooks(ports, { ...review, object }),
+      ])
     },
     validate: (review) => {
       const ports = this.#ports
-      return ports && [...validateByPolicies(ports, review), ...validateByWebhooks(ports, review)]
+      const found = ports && [...validateByPolicies(ports, review), ...validateByWebhooks(ports, review)]
+      validate(this.#limits, review)
+      return found
     },
   }
 
   start(ports: Omit<WebhookPorts, 'followed' | 'store'>): void {
-    const own = builtIn.flatMap(shippedPolicies)
+    const security = shippedPolicies('pod-security')
+    const own = [...builtIn.flatMap(shippedPolicies), ...security, ...security.map(warning)]
     const resources = [...policies, ...webhooks].map((kind): [string, readonly KubeObject[]] => [
       `${kind.toLowerCase().replace(/y$/, 'ie')}s.${group}`,
       own.filter((object) => object.kind === kind),
     ])
-    this.#ports = { ...ports, store: this.#store, followed: new Followed(this.#store, new Map(resources)) }
+    const limits = ['limitranges', 'resourcequotas'].map((resource): [string, readonly KubeObject[]] => [resource, []])
+    const followed = new Followed(this.#store, new Map([...resources, ...limits]))
+    this.#ports = { ...ports, store: this.#store, followed }
+    this.#limits = [limitRangeAdmission(followed), new Quotas(this.#store, followed, ports.server).hook]
   }
+}
+
+/** The policy for the labels `warn` from the one for the labels `enforce`. */
+function warning(policy: KubeObject): KubeObject {
+  const text = JSON.stringify(policy).replaceAll('enforce', 'warn').replaceAll('Deny', 'Warn')
+  return JSON.parse(text.replaceAll('violates', 'would violate')) as KubeObject
 }

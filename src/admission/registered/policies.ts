@@ -2,7 +2,7 @@ import type { ApiServer } from '../../apiserver/server.ts'
 import type { Review } from '../../apiserver/objects/contract/admission.ts'
 import type { User } from '../../apiserver/objects/contract/request.ts'
 import type { ServedKind } from '../../apiserver/kinds/contract/served-kind.ts'
-import { detailsOf } from '../../apiserver/objects/contract/failures.ts'
+import { detailsOf, forbidden } from '../../apiserver/objects/contract/failures.ts'
 import type { Store } from '../../apiserver/store/store.ts'
 import { CelError } from '../../cel/errors.ts'
 import { authorizerValues, type AccessQuestion } from '../../cel/authorizer.ts'
@@ -48,7 +48,7 @@ export const group = 'admissionregistration.k8s.io'
 export interface PolicyPorts {
   readonly followed: Followed
   readonly store: Pick<Store, 'scan' | 'get'>
-  readonly server: Pick<ApiServer, 'kinds' | 'authorize'>
+  readonly server: Pick<ApiServer, 'kinds' | 'authorize' | 'objects'>
 }
 
 /** A policy that has to decide on a request, once for each of its parameters. */
@@ -162,7 +162,9 @@ export function validateByPolicies(ports: PolicyPorts, review: Review): readonly
     const actions = problem === undefined ? (binding.spec.validationActions ?? []) : ['Deny']
     for (const { message, reason } of failures) {
       if (actions.includes('Deny'))
-        throw denial(review, isBuiltIn ? message : `${names} denied request: ${message}`, reason)
+        throw isBuiltIn
+          ? forbidden(review.type, nameIn(review), message)
+          : denial(review, `${names} denied request: ${message}`, reason)
       if (actions.includes('Warn')) warnings.push(isBuiltIn ? message : `Validation failed for ${names}: ${message}`)
     }
   }
@@ -202,13 +204,14 @@ function errorsOf({ spec }: Policy, message: string): readonly Failure[] {
 const maxMessage = 5 * 1024
 
 /** A 403 of admission that names a policy, with the code of its reason. */
-export function denial(
-  { type, name, object, old }: Review,
-  message: string,
-  reason: StatusReason = 'Invalid',
-): StatusError {
-  const named = name || (object ?? old)?.metadata.name || ''
+export function denial(review: Review, message: string, reason: StatusReason = 'Invalid'): StatusError {
+  const { type } = review
+  const named = nameIn(review)
   return new StatusError(reason, `${groupResource(type)} "${named}" is forbidden: ${message}`, {
     details: { ...detailsOf(type, named), causes: [{ message }] },
   })
+}
+
+function nameIn({ name, object, old }: Review): string {
+  return name || (object ?? old)?.metadata.name || ''
 }

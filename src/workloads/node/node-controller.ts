@@ -85,6 +85,7 @@ export class LocalNode {
   }
 
   async #schedule(pod: Pod): Promise<void> {
+    if (pod.spec.schedulingGates?.length) return
     const { client, nodeName } = this.#options
     const { name, namespace = '', uid } = pod.metadata
     if (this.#nodes.get('', nodeName)?.spec?.unschedulable && !toleratesCordon(pod)) return this.#markUnschedulable(pod)

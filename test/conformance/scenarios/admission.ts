@@ -120,3 +120,135 @@ export const admissionPolicies: Scenario = {
     ),
   ],
 }
+
+const pods = '/api/v1/namespaces/NS/pods'
+const pod = (name: string, container: Record<string, unknown> = {}, spec: Record<string, unknown> = {}): Step => ({
+  method: 'POST',
+  path: `${pods}?dryRun=All`,
+  body: {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name },
+    spec: {
+      containers: [{ name: 'main', image: 'x', ...container }],
+      automountServiceAccountToken: false,
+      ...spec,
+    },
+  },
+})
+const account: Step = {
+  method: 'POST',
+  path: '/api/v1/namespaces/NS/serviceaccounts',
+  body: { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: 'default' } },
+  until: 409,
+}
+const amounts = (requests: object, limits: object = {}) => ({ resources: { requests, limits } })
+const only = (step: Step): Step => ({ ...step, unlike: true })
+
+/** LimitRanges and ResourceQuotas. */
+export const limits: Scenario = {
+  name: 'limits',
+  steps: [
+    account,
+    {
+      method: 'POST',
+      path: '/api/v1/namespaces/NS/limitranges',
+      body: {
+        apiVersion: 'v1',
+        kind: 'LimitRange',
+        metadata: { name: 'range' },
+        spec: {
+          limits: [
+            {
+              type: 'Container',
+              min: { cpu: '50m' },
+              max: { cpu: '1' },
+              default: { cpu: '500m' },
+              defaultRequest: { cpu: '100m' },
+              maxLimitRequestRatio: { cpu: '6' },
+            },
+            { type: 'Pod', max: { memory: '1Gi' } },
+          ],
+        },
+      },
+    },
+    only(pod('defaults', amounts({ memory: '1Mi' }, { memory: '2Mi' }))),
+    pod('much', amounts({ memory: '1Mi' }, { memory: '2Mi', cpu: '2' })),
+    pod('little', amounts({ memory: '1Mi', cpu: '10m' }, { memory: '2Mi' })),
+    pod('ratio', amounts({ memory: '1Mi', cpu: '50m' }, { memory: '2Mi', cpu: '1' })),
+    pod('together', amounts({ memory: '1Gi' }, { memory: '2Gi' })),
+    pod('unsaid', amounts({ memory: '1Gi' })),
+    { method: 'DELETE', path: '/api/v1/namespaces/NS/limitranges/range', unlike: true },
+    {
+      method: 'POST',
+      path: '/api/v1/namespaces/NS/resourcequotas',
+      body: {
+        apiVersion: 'v1',
+        kind: 'ResourceQuota',
+        metadata: { name: 'quota' },
+        spec: { hard: { 'count/secrets': '0', 'requests.cpu': '1', pods: '2', 'limits.memory': '1Gi' } },
+      },
+    },
+    {
+      method: 'PATCH',
+      path: '/api/v1/namespaces/NS/resourcequotas/quota/status',
+      headers: { 'content-type': 'application/merge-patch+json' },
+      body: {
+        status: {
+          hard: { 'count/secrets': '0', 'requests.cpu': '1', pods: '2', 'limits.memory': '1Gi' },
+          used: { 'count/secrets': '0', 'requests.cpu': '0', pods: '0', 'limits.memory': '0' },
+        },
+      },
+      unlike: true,
+    },
+    {
+      method: 'POST',
+      path: '/api/v1/namespaces/NS/secrets?dryRun=All',
+      body: { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'one' } },
+      until: 403,
+    },
+    pod('unspecified'),
+    pod('above', amounts({ cpu: '2' }, { cpu: '2', memory: '2Gi' })),
+    only(pod('within', amounts({ cpu: '1' }, { cpu: '1', memory: '1Gi' }))),
+  ],
+}
+
+const labelled = (labels: Record<string, string>): Step => ({
+  method: 'PATCH',
+  path: '/api/v1/namespaces/NS',
+  headers: { 'content-type': 'application/merge-patch+json' },
+  body: { metadata: { labels } },
+  unlike: true,
+})
+const secure = {
+  securityContext: {
+    allowPrivilegeEscalation: false,
+    runAsNonRoot: true,
+    capabilities: { drop: ['ALL'] },
+    seccompProfile: { type: 'RuntimeDefault' },
+  },
+}
+
+/** Pod Security Standards. */
+export const podSecurity: Scenario = {
+  name: 'pod-security',
+  steps: [
+    account,
+    labelled({ 'pod-security.kubernetes.io/enforce': 'baseline' }),
+    pod('privileged', { securityContext: { privileged: true } }),
+    pod('network', {}, { hostNetwork: true, hostPID: true }),
+    pod('path', {}, { volumes: [{ name: 'host', hostPath: { path: '/' } }] }),
+    pod('capable', { securityContext: { capabilities: { add: ['NET_ADMIN', 'CHOWN', 'BPF'] } } }),
+    pod('port', { ports: [{ containerPort: 80, hostPort: 80 }] }),
+    pod('seccomp', { securityContext: { seccompProfile: { type: 'Unconfined' } } }),
+    pod('sysctl', {}, { securityContext: { sysctls: [{ name: 'kernel.msgmax', value: '1' }] } }),
+    only(pod('plain')),
+    labelled({ 'pod-security.kubernetes.io/enforce': 'restricted' }),
+    pod('plain'),
+    only(pod('secure', secure)),
+    pod('root', { securityContext: { ...secure.securityContext, runAsUser: 0 } }),
+    pod('volume', secure, { volumes: [{ name: 'host', hostPath: { path: '/' } }] }),
+    labelled({ 'pod-security.kubernetes.io/enforce': 'privileged', 'pod-security.kubernetes.io/warn': 'restricted' }),
+    only(pod('plain')),
+  ],
+}

@@ -1,5 +1,5 @@
 import type { Scenario } from '../target.ts'
-import { admissionPolicies } from './admission.ts'
+import { admissionPolicies, limits, podSecurity } from './admission.ts'
 import { access } from './access.ts'
 import { builtins, customResources, definitionFaults } from './kinds.ts'
 import { lifecycle, lists, patches } from './objects.ts'
@@ -30,4 +30,6 @@ export const scenarios: readonly Scenario[] = [
   customOwners,
   deleteManners,
   admissionPolicies,
+  limits,
+  podSecurity,
 ]

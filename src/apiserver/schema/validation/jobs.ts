@@ -1,7 +1,7 @@
-import { invalidValue, required, unsupported, type FieldError } from '../types/field-error.ts'
+import { forbidden, invalidValue, required, unsupported, type FieldError } from '../types/field-error.ts'
 import { at, given, notNegative, oneOf, text, type Json } from './parts/checks.ts'
 import { scheduleFault } from '../../../kube/calendar/cron.ts'
-import { templateFaults } from './parts/pod-spec.ts'
+import { notServed, templateFaults } from './parts/pod-spec.ts'
 import { selectorFaults } from './parts/selectors.ts'
 
 /** Faults of a Job. */
@@ -39,6 +39,8 @@ function* jobSpecFaults(spec: Json, path: string): Generator<FieldError> {
   ]) {
     yield* notNegative(`${path}.${key}`, spec[key])
   }
+  for (const key of ['podFailurePolicy', 'backoffLimitPerIndex', 'maxFailedIndexes', 'successPolicy'])
+    if (spec[key] !== undefined) yield forbidden(`${path}.${key}`, notServed)
   const mode = text(spec.completionMode)
   if (mode && mode !== 'NonIndexed' && mode !== 'Indexed')
     yield unsupported(`${path}.completionMode`, mode, ['NonIndexed', 'Indexed'])

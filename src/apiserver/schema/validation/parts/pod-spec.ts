@@ -17,6 +17,9 @@ import { annotationsFaults, labelsFaults } from './metadata.ts'
 import { labelFaults, labelValueFaults, qualifiedNameFaults, subdomainFaults } from '../../../../kube/names.ts'
 import { selectorFaults } from './selectors.ts'
 
+/** Refused rather than stored and ignored. */
+export const notServed = 'not supported by the embedded server'
+
 /** Faults of a pod template. */
 export function* templateFaults(template: Json, path: string): Generator<FieldError> {
   const metadata = given(template, 'metadata')
@@ -41,7 +44,7 @@ export function* podSpecFaults(spec: Json, path: string): Generator<FieldError> 
   const deadline = number(spec.activeDeadlineSeconds)
   if (deadline !== undefined && (deadline < 1 || deadline > 2_147_483_647)) {
     yield invalidValue(`${path}.activeDeadlineSeconds`, deadline, 'must be between 1 and 2147483647, inclusive')
-  }
+  } else if (deadline !== undefined) yield forbidden(`${path}.activeDeadlineSeconds`, notServed)
   yield* checkedIfGiven(`${path}.hostname`, spec.hostname, labelFaults)
   yield* checkedIfGiven(`${path}.subdomain`, spec.subdomain, labelFaults)
   for (const [toleration, at] of entries(spec, 'tolerations', path)) yield* tolerationFaults(toleration, at)
