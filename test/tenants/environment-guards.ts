@@ -15,6 +15,13 @@ export const environmentGuards: readonly Guard[] = [
       'all',
     ],
   ]),
+  ...inFile('src/systems/environments/keep.ts', [
+    [
+      '106: tells',
+      'if (!self || !home) return page(...refusals.forged)',
+      'if (!self || !home) return page(...refusals.deleting)',
+    ],
+  ]),
   ...inFile('src/systems/environments/deletion/tools.ts', [['99: the mark', 'return isHere && ', 'return ']]),
   ...inFile('src/systems/environments/decision/limits.ts', [
     ['100: Environments', "findCondition(status?.conditions, 'Ready')?.status !== 'True'", '(false as boolean)'],

@@ -314,6 +314,17 @@ describe('environments', () => {
     expect(await exists(world)).toBe(true)
   })
 
+  it('106: tells without a valid link not whether an environment exists', async () => {
+    await using started = await start()
+    const { world, routes } = started
+    await world.create(namespaceOf())
+    await world.pass(minute)
+    const query = { generation: '1', expires: '9999999999', signature: 'f'.repeat(64) }
+    const ask = (params: typeof place) =>
+      routes[0]!.handle({ method: 'GET', url: '', remoteAddress: '', params, query, headers: {}, body: '' })
+    expect(await ask(place)).toEqual(await ask({ namespace: 'none', name: 'none' }))
+  })
+
   it('keeps by command from the date of the deletion', async () => {
     await using started = await start()
     const { world } = started

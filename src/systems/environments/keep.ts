@@ -61,15 +61,11 @@ export function keepPage(ports: KeepPorts): readonly Route[] {
 }
 
 const refusals = {
-  gone: [
-    410,
-    'This environment no longer exists',
-    '<p>It was deleted. Your platform team can bring it back: <code>sojourn departures</code>, then <code>sojourn restore NAME</code>.</p>',
-  ],
+  // One answer for both: without a valid link it must not be learnt which environments exist.
   forged: [
     403,
     'This link is not valid',
-    '<p>The link was changed, or another installation made it. Use the link exactly as it is in the notice.</p>',
+    '<p>The environment no longer exists, or the link was changed. Use the link exactly as it is in the notice. Your platform team can bring a deleted environment back: <code>sojourn departures</code>, then <code>sojourn restore NAME</code>.</p>',
   ],
   deleting: [
     409,
@@ -83,7 +79,7 @@ async function answer(ports: KeepPorts, request: RouteRequest, isPost: boolean):
   const { namespace = '', name = '' } = request.params
   const self = await client.get<Environment>(environment.type, { namespace, name }).catch(ignoring('NotFound'))
   const home = self && (await client.get(namespaces, { name: namespace }).catch(ignoring('NotFound')))
-  if (!self || !home) return page(...refusals.gone)
+  if (!self || !home) return page(...refusals.forged)
   const asked = { query: request.query, now: clock.now() }
   const verdict = checkLink(await ports.linkKey(), subjectOf(self, home.metadata.uid), asked)
   if (verdict === 'forged') return page(...refusals.forged)
