@@ -153,6 +153,7 @@ function resourceOf(
     account,
     region,
     createdAt: resource.createdAt,
+    about: resource.tags['Name'] ?? (resource.facts?.['name'] as string | undefined),
     tags: resource.tags,
     labels: resource.tags,
     use,
