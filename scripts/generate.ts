@@ -85,7 +85,7 @@ function kustomization(): ReadonlyMap<string, string> {
 
 /** What the chart grants, by role, and in the namespaces of tenants. */
 function access(): Readonly<Record<string, unknown>> {
-  const byRole = componentsOf(clusterRoles).map((role) => {
+  const byRole = componentsOf([...clusterRoles, 'dashboard']).map((role) => {
     const { deletesTargets, ...rules } = accessOf(role)
     return [role, { ...rules, aggregates: aggregated(role, deletesTargets) }] as const
   })

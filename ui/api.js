@@ -1,4 +1,6 @@
 const secretKey = 'sojourn-session'
+/** @type {Promise<boolean> | undefined} */
+let renewing
 
 /** A response other than success, with the API server's message. */
 export class ApiError extends Error {
@@ -18,21 +20,33 @@ export const session = {
   get secret() {
     return localStorage.getItem(secretKey) ?? ''
   },
-  /** Signs in with a token or the code of a one-time link. @param {{ token: string } | { code: string }} proof */
-  async signIn(proof) {
+  /** Signs in with a token or the code of a one-time link. @param {'token' | 'once'} how @param {object} proof */
+  async signIn(how, proof) {
     session.forget()
-    const { secret } = await ask('token' in proof ? '/auth/token' : '/auth/once', { method: 'POST', body: proof })
-    localStorage.setItem(secretKey, secret)
+    const { secret } = await ask(`/auth/${how}`, { method: 'POST', body: proof })
+    session.keep(secret)
   },
+  /** @param {string} secret */
+  keep: (secret) => localStorage.setItem(secretKey, secret),
+  /** Ends the session; the address at which the user signs out of the provider, if there is one. @returns {Promise<string | undefined>} */
   async signOut() {
-    const ended = request('/auth/logout', { method: 'POST' })
+    const ended = ask('/auth/logout', { method: 'POST' })
     session.forget()
-    await ended.catch(() => undefined)
+    return (await ended.catch(() => ({}))).next
   },
   /** The other tabs see the removal, too. */
   forget: () => localStorage.removeItem(secretKey),
-  /** Prolongs the session: it ends an hour after the last call. */
-  refresh: () => request('/auth/refresh', { method: 'POST' }),
+  /**
+   * Prolongs the session: it ends an hour after the last call. One tab at a time: a provider that rotates refresh tokens ends the
+   * session when an old one is used. @returns {Promise<boolean>} whether there still is a session
+   */
+  refresh() {
+    renewing ??= navigator.locks
+      .request('sojourn-refresh', () => send('/auth/refresh', { method: 'POST' }))
+      .then(({ ok }) => ok)
+      .finally(() => (renewing = undefined))
+    return renewing
+  },
   /** Calls back when another tab signs out. @param {() => void} callback @param {AbortSignal} signal */
   onEnd(callback, signal) {
     const listen = (/** @type {StorageEvent} */ { key, newValue }) =>
@@ -43,14 +57,28 @@ export const session = {
   user: '',
 }
 
+/** @typedef {{ method?: string, body?: unknown, type?: string, signal?: AbortSignal, accept?: string }} RequestOptions */
+
 /**
  * Sends a request to the API; throws ApiError for anything but success.
  * @param {string} path
- * @param {{ method?: string, body?: unknown, type?: string, signal?: AbortSignal, accept?: string }} [options]
+ * @param {RequestOptions} [options]
  * @returns {Promise<Response>}
  */
-export async function request(path, { method = 'GET', body, type = 'application/json', signal, accept } = {}) {
-  const response = await reach(path, {
+export async function request(path, options = {}) {
+  let response = await send(path, options)
+  // An ID token lasts for minutes, a session for hours.
+  if (response.status === 401 && session.secret && !path.startsWith('/auth/') && (await session.refresh()))
+    response = await send(path, options)
+  if (response.ok) return response
+  throw new ApiError(response.status, await messageOf(response))
+}
+
+/** @param {string} path @param {RequestOptions} options */
+function send(path, { method = 'GET', body, type = 'application/json', signal, accept }) {
+  // Writes pass the dashboard's own route, which leaves an Event with the user's name.
+  const isWrite = method !== 'GET' && /^\/apis?\//.test(path) && !path.includes('/selfsubject')
+  return reach(isWrite ? `/act${path}` : path, {
     method,
     headers: {
       ...(session.secret ? { 'x-sojourn-session': session.secret } : {}),
@@ -63,8 +91,6 @@ export async function request(path, { method = 'GET', body, type = 'application/
     credentials: 'same-origin',
     redirect: 'error',
   })
-  if (response.ok) return response
-  throw new ApiError(response.status, await messageOf(response))
 }
 
 /** `fetch` with a clear error instead of the browser's “Failed to fetch”. @param {string} path @param {RequestInit} options */
@@ -80,7 +106,7 @@ async function reach(path, options) {
 /**
  * Sends a request and parses the JSON answer.
  * @param {string} path
- * @param {Parameters<typeof request>[1]} [options]
+ * @param {RequestOptions} [options]
  * @returns {Promise<any>}
  */
 export async function ask(path, options) {

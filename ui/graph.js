@@ -112,7 +112,6 @@ function box({ id, through, x, y, kind, name, note, tone, bundled }, onSelect) {
       transform: `translate(${x} ${y})`,
       tabindex: 0,
       role: 'button',
-      'aria-label': `${kind} ${name}: ${note}`,
       onclick: () => onSelect(id),
       onkeydown: onKey,
     },

@@ -1,8 +1,8 @@
 /** @import { ListName } from './types.d.ts' */
 
 /**
- * The lists the dashboard is made from: where each is, and what its objects are.
- * @type {Record<ListName, { path: string, query?: string, apiVersion: string, kind: string }>}
+ * The lists the dashboard is made from: where each is, and what its objects are. `isOfOne`: there is no such list in each namespace.
+ * @type {Record<ListName, { path: string, query?: string, apiVersion: string, kind: string, isOfOne?: boolean }>}
  */
 export const kinds = {
   cleaners: {
@@ -17,8 +17,8 @@ export const kinds = {
     kind: 'ConditionalTTL',
   },
   environments: ours('environments', 'Environment'),
-  candidates: ours('cleanupcandidates', 'CleanupCandidate'),
-  optOuts: ours('cleanupoptouts', 'CleanupOptOut'),
+  candidates: { ...ours('cleanupcandidates', 'CleanupCandidate'), isOfOne: true },
+  optOuts: { ...ours('cleanupoptouts', 'CleanupOptOut'), isOfOne: true },
   bonds: ours('bonds', 'Bond'),
   // Pages of manifests are for a restore alone.
   departures: { ...ours('departures', 'Departure'), query: 'labelSelector=%21sojourn.dev%2Fpage' },
@@ -35,6 +35,7 @@ export const kinds = {
     query: 'fieldSelector=metadata.name%3Dsojourn-door',
     apiVersion: 'v1',
     kind: 'ConfigMap',
+    isOfOne: true,
   },
 }
 

@@ -3,7 +3,7 @@ import { ApiError, learnUser, messageIn, session } from './api.js'
 import { notify } from './dialogs.js'
 import { fill, h, pill } from './dom.js'
 import { Mirror } from './mirror.js'
-import { signInPage } from './sign-in.js'
+import { signInPage, takePlace } from './sign-in.js'
 import { formatMoment } from './time.js'
 import { overviewView } from './views/overview.js'
 import { dependenciesView } from './views/dependencies.js'
@@ -42,6 +42,7 @@ const app = document.getElementById('app') ?? document.body
 
 /** @param {string} [problem] */
 async function begin(problem) {
+  const isByLink = location.hash.startsWith('#once=')
   try {
     await useLink()
     if (!session.secret) return fill(app, signInPage(problem, signedIn))
@@ -49,17 +50,18 @@ async function begin(problem) {
     runDashboard()
   } catch (error) {
     if (error instanceof ApiError) session.forget()
-    const isOver = error instanceof ApiError && error.status === 401 && error.message === 'Unauthorized'
+    const isOver = error instanceof ApiError && error.status === 401 && !isByLink
     fill(app, signInPage(isOver ? 'Your session has ended. Sign in again.' : messageIn(error), signedIn))
   }
 }
 
-/** Signs in by the code of a one-time link, which leaves the address at once. */
+/** Signs in by the code of a one-time link, or after the provider's page; both leave the address at once. */
 async function useLink() {
-  const code = /^#once=([\w-]+)$/.exec(location.hash)?.[1]
-  if (code === undefined) return
-  history.replaceState(null, '', '/')
-  await session.signIn({ code })
+  const [, how, value] = /^#(once|session)=([\w-]+)$/.exec(location.hash) ?? []
+  if (value === undefined) return
+  history.replaceState(null, '', `/${how === 'session' ? takePlace() : ''}`)
+  if (how === 'session') session.keep(value)
+  else await session.signIn('once', { code: value })
 }
 
 function signedIn() {
@@ -142,8 +144,9 @@ function runDashboard() {
     clearInterval(refreshing)
     ended.abort()
     removeEventListener('hashchange', go)
-    void session.signOut()
-    void begin(problem)
+    void session
+      .signOut()
+      .then((next) => (next && problem === undefined ? location.assign(next) : begin(problem ?? '')))
   }
   addEventListener('hashchange', go)
   session.onEnd(() => end('You signed out in another tab.'), ended.signal)

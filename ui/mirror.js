@@ -8,8 +8,11 @@ const pageSize = 500
 const connections = 3
 const turnSeconds = 1
 const retryMs = 3000
+/** Lists of users who may not read all namespaces are read again after this. */
+const pollMs = 10_000
+const namespacesMs = 60_000
 
-/** @typedef {{ objects: Map<string, any>, resourceVersion: string, isKnown: boolean, readError?: string }} List `isKnown` once the API has answered or refused */
+/** @typedef {{ objects: Map<string, any>, resourceVersion: string, isKnown: boolean, readError?: string, pollAt?: number }} List `isKnown` once the API has answered or refused; `pollAt` where it is read namespace by namespace */
 
 /**
  * A live copy of all lists: read once, then updated by watches. Each watch runs for a second and resumes from the resource version it
@@ -19,6 +22,8 @@ export class Mirror {
   /** @type {Record<string, List>} */
   #lists = {}
   #stopping = new AbortController()
+  /** @type {{ at: number, names: Promise<string[]> } | undefined} */
+  #namespaces
   #onChange
   #onAnswer
   #onError
@@ -103,8 +108,9 @@ export class Mirror {
     const list = this.#of(name)
     const askedAt = Date.now()
     try {
+      if (list.pollAt !== undefined && list.pollAt > askedAt) return await pause(300, this.#stopping.signal)
       if (list.resourceVersion) await this.#watch(name, list)
-      else await this.#relist(name, list)
+      else await this.#relist(name, list).catch((error) => this.#listByNamespace(name, list, error))
       list.isKnown = true
       delete list.readError
       this.#onAnswer(askedAt)
@@ -130,9 +136,48 @@ export class Mirror {
     if (isNews) this.#onChange(name)
   }
 
-  /** @param {ListName} name @param {List} list */
-  async #relist(name, list) {
-    const { path, query = '' } = kinds[name]
+  /**
+   * For users who may read some namespaces only. Refused there, too, the first refusal counts.
+   * @param {ListName} name @param {List} list @param {unknown} error
+   */
+  async #listByNamespace(name, list, error) {
+    const { path, isOfOne } = kinds[name]
+    if (!(error instanceof ApiError) || error.status !== 403 || isOfOne) throw error
+    const cut = path.lastIndexOf('/')
+    const found = new Map()
+    let isAllowed = false
+    for (const namespace of await this.namespaces()) {
+      const inside = { objects: new Map(), resourceVersion: '', isKnown: false }
+      const at = `${path.slice(0, cut)}/namespaces/${namespace}${path.slice(cut)}`
+      await this.#relist(name, inside, at).then(
+        () => (isAllowed = true),
+        (/** @type {unknown} */ refused) => {
+          if (!(refused instanceof ApiError) || refused.status !== 403) throw refused
+        },
+      )
+      for (const [key, object] of inside.objects) found.set(key, object)
+    }
+    if (!isAllowed) throw error
+    list.objects = found
+    list.pollAt = Date.now() + pollMs
+    this.#onChange(name)
+  }
+
+  /** The namespaces whose environments the user may list. @returns {Promise<string[]>} */
+  namespaces() {
+    if (!this.#namespaces || Date.now() - this.#namespaces.at > namespacesMs) {
+      const names = request('/sojourn/v1alpha1/namespaces')
+        .then((answer) => answer.json())
+        .then((answer) => answer.names)
+      this.#namespaces = { at: Date.now(), names }
+      names.catch(() => (this.#namespaces = undefined))
+    }
+    return this.#namespaces.names
+  }
+
+  /** @param {ListName} name @param {List} list @param {string} [path] */
+  async #relist(name, list, path = kinds[name].path) {
+    const { query = '' } = kinds[name]
     const found = new Map()
     let next = ''
     do {

@@ -1,8 +1,45 @@
-import { messageIn, session } from './api.js'
+import { ask, messageIn, session } from './api.js'
 import { fill, h } from './dom.js'
 
-/** Asks for a token, which the page exchanges for a session. @param {string | undefined} problem @param {() => void} onSignIn */
+/** Where the user wanted to go, kept while they are at the provider. */
+const placeKey = 'sojourn-place'
+
+/** The page that the user asked for before signing in. @returns {string} */
+export function takePlace() {
+  const place = sessionStorage.getItem(placeKey) ?? ''
+  sessionStorage.removeItem(placeKey)
+  return place
+}
+
+/**
+ * Offers the ways to sign in that the server has: its OpenID Connect provider, and a token.
+ * @param {string | undefined} problem
+ * @param {() => void} onSignIn
+ */
 export function signInPage(problem, onSignIn) {
+  const said = h('p.problem', { role: 'alert' }, problem ?? '')
+  const ways = h('div.ways', {}, tokenForm(said, onSignIn))
+  const page = h(
+    'main.sign-in.card',
+    {},
+    h('img', { src: '/ui/icon.svg', alt: '', width: 56, height: 56 }),
+    h('h1', {}, 'Sojourn'),
+    ways,
+    said,
+  )
+  const offer = (/** @type {{ provider?: string }} */ { provider }) => {
+    if (!provider) return
+    const enter = () => sessionStorage.setItem(placeKey, location.hash)
+    const first = h('a.button.primary', { href: '/auth/login', onclick: enter }, `Sign in with ${provider}`)
+    fill(ways, first, h('details', {}, h('summary', {}, 'Use a token'), tokenForm(said, onSignIn)))
+    first.focus()
+  }
+  ask('/auth/methods').then(offer, () => undefined)
+  return page
+}
+
+/** @param {HTMLElement} said @param {() => void} onSignIn */
+function tokenForm(said, onSignIn) {
   const token = h('input', {
     type: 'password',
     required: true,
@@ -10,26 +47,21 @@ export function signInPage(problem, onSignIn) {
     spellcheck: false,
     'aria-describedby': 'token-hint',
   })
-  const said = h('p.problem', { role: 'alert' }, problem ?? '')
   const submit = (/** @type {Event} */ event) => {
     event.preventDefault()
-    session.signIn({ token: token.value.trim() }).then(onSignIn, (error) => fill(said, messageIn(error)))
+    session.signIn('token', { token: token.value.trim() }).then(onSignIn, (error) => fill(said, messageIn(error)))
   }
-  const form = h(
-    'form.sign-in.card',
+  queueMicrotask(() => token.focus())
+  return h(
+    'form',
     { onsubmit: submit },
-    h('img', { src: '/ui/icon.svg', alt: '', width: 56, height: 56 }),
-    h('h1', {}, 'Sojourn'),
-    h('p', {}, 'Sign in with a bearer token of this server.'),
+    h('p', {}, 'Sign in with a bearer token of this cluster.'),
     h('label.field', {}, h('span', {}, 'Token'), token),
     h(
       'small',
       { id: 'token-hint' },
-      'You find one in your kubeconfig. Scripts of this page cannot read it after you signed in. On your own machine, “sojourn dashboard” signs you in without one.',
+      'For example: kubectl create token NAME -n NAMESPACE. Scripts of this page cannot read it after you signed in. With “sojourn up” on your own machine, “sojourn dashboard” signs you in without one.',
     ),
-    said,
     h('button.primary', { type: 'submit' }, 'Sign in'),
   )
-  queueMicrotask(() => token.focus())
-  return form
 }

@@ -10,6 +10,8 @@ export const certificateSecret = 'sojourn-webhook'
 
 /** The Secret with the promoter's certificate, and the authority that Flux and CI have to trust. */
 export const promoterSecret = 'sojourn-promoter'
+/** Holds the dashboard's certificate; the key of its sessions is derived from the authority's. */
+export const dashboardSecret = 'sojourn-dashboard'
 
 /** The Service through which the API server reaches the webhook. */
 const webhookService = 'sojourn-cleaner'

@@ -6,23 +6,36 @@ import type { Client } from './client.ts'
  * user. Throws when it does not answer.
  */
 export async function isAllowed(client: Client, spec: Readonly<Record<string, unknown>>): Promise<boolean> {
-  const { kind, plural } = 'user' in spec ? accessReviews : selfAccessReviews
-  const type = { ...accessReviews, kind, plural }
-  const review = await client.create<{ status?: { allowed?: boolean } }>(type, {
-    apiVersion: 'authorization.k8s.io/v1',
-    kind,
-    metadata: {},
-    spec,
-  })
-  return review.status?.allowed === true
+  const kind = 'user' in spec ? 'SubjectAccessReview' : 'SelfSubjectAccessReview'
+  const status = await review<{ allowed?: boolean }>(client, { group: 'authorization.k8s.io', kind, spec })
+  return status?.allowed === true
 }
 
-const selfAccessReviews = { kind: 'SelfSubjectAccessReview', plural: 'selfsubjectaccessreviews' }
+interface UserInfo {
+  readonly username?: string
+  readonly groups?: readonly string[]
+}
 
-const accessReviews: ResourceType = {
-  group: 'authorization.k8s.io',
-  version: 'v1',
-  kind: 'SubjectAccessReview',
-  plural: 'subjectaccessreviews',
-  namespaced: false,
+/** The name of the user that the API server sees. Throws Unauthorized when it accepts no credentials of this client. */
+export async function whoAmI(client: Client): Promise<string> {
+  const kind = 'SelfSubjectReview'
+  const status = await review<{ userInfo?: UserInfo }>(client, { group: 'authentication.k8s.io', kind })
+  return status?.userInfo?.username ?? ''
+}
+
+/** The user of a token; undefined when the cluster does not accept it. */
+export async function userOfToken(client: Client, token: string): Promise<UserInfo | undefined> {
+  type Status = { authenticated?: boolean; user?: UserInfo }
+  const asked = { group: 'authentication.k8s.io', kind: 'TokenReview', spec: { token } }
+  const status = await review<Status>(client, asked)
+  return status?.authenticated ? status.user : undefined
+}
+
+async function review<Status>(
+  client: Client,
+  { group, kind, spec }: { readonly group: string; readonly kind: string; readonly spec?: unknown },
+): Promise<Status | undefined> {
+  const type: ResourceType = { group, version: 'v1', kind, plural: `${kind.toLowerCase()}s`, namespaced: false }
+  const object = { apiVersion: `${group}/v1`, kind, metadata: {}, ...(spec === undefined ? {} : { spec }) }
+  return (await client.create<{ status?: Status }>(type, object)).status
 }

@@ -7,6 +7,8 @@ export interface Credentials {
   readonly certificate?: string
   /** PEM. */
   readonly key?: string
+  /** Act as this user, if the user of the other fields may impersonate that one. */
+  readonly impersonate?: { readonly user: string; readonly groups: readonly string[] }
 }
 
 /** How to reach a cluster, wherever that was written down. */

@@ -6,7 +6,7 @@ import {
   type RequestOptions,
 } from 'node:http'
 import { request as httpsRequest, Agent as HttpsAgent, type AgentOptions as HttpsAgentOptions } from 'node:https'
-import type { ApiRequest, ApiResponse, Transport } from '../kube/transport.ts'
+import { flatHeaders, type ApiRequest, type ApiResponse, type Transport } from '../kube/transport.ts'
 import type { ClusterConfig, Credentials } from './cluster-config.ts'
 import { jsonLines } from './json-lines.ts'
 import { TransportError } from './transport-error.ts'
@@ -27,22 +27,24 @@ const unguarded: AgentFactory = {
 export function networkTransport(
   config: ClusterConfig,
   options: { readonly userAgent?: string; readonly agents?: AgentFactory } = {},
-): { transport: Transport; close(): void } {
+): { transport: Transport; transportAs(change: (own: Credentials) => Credentials): Transport; close(): void } {
   const server = new URL(config.server)
   const agents = new Agents(config, options.agents ?? unguarded, server.protocol === 'https:')
   const userAgent = options.userAgent ?? 'sojourn'
 
-  const transport: Transport = async (request) => {
-    const credentials = await config.credentials()
-    const answered = await send(request, credentials)
-    if (answered.status !== 401 || !config.refresh) return answered
-    // A token may have been rotated since it was read: ask for it anew, once.
-    config.refresh()
-    return send(request, await config.credentials())
-  }
+  const transportAs =
+    (change: (own: Credentials) => Credentials): Transport =>
+    async (request) => {
+      const answered = await send(request, change(await config.credentials()))
+      if (answered.status !== 401 || !config.refresh) return answered
+      // A token may have been rotated since it was read: ask for it anew, once.
+      config.refresh()
+      return send(request, change(await config.credentials()))
+    }
 
   function send(request: ApiRequest, credentials: Credentials): Promise<ApiResponse> {
     const { method, path, query, signal } = request
+    const { impersonate: as } = credentials
     const search = query && Object.keys(query).length > 0 ? `?${new URLSearchParams(query).toString()}` : ''
     const body = request.body === undefined ? undefined : Buffer.from(JSON.stringify(request.body))
     return exchange({
@@ -59,6 +61,8 @@ export function networkTransport(
           'user-agent': userAgent,
           ...authorization(credentials),
           ...request.headers,
+          // A line for each group: in one line, commas are part of the name.
+          ...(as ? { 'impersonate-user': as.user, 'impersonate-group': [...as.groups] } : {}),
           ...(body ? { 'content-length': body.length } : {}),
         },
         ...(signal ? { signal } : {}),
@@ -66,7 +70,7 @@ export function networkTransport(
     })
   }
 
-  return { transport, close: () => agents.close() }
+  return { transport: transportAs((own) => own), transportAs, close: () => agents.close() }
 }
 
 interface Exchange {
@@ -84,12 +88,14 @@ function exchange({ secure, isWatch, body, options }: Exchange): Promise<ApiResp
       if (isWatch && status === 200)
         return resolve({
           status,
-          headers: headersOf(incoming),
+          headers: flatHeaders(incoming.headers),
           body: undefined,
           stream: watchStream(incoming, options),
         })
       collect(incoming)
-        .then((bytes) => resolve({ status, headers: headersOf(incoming), body: parseBody(incoming, bytes, options) }))
+        .then((bytes) =>
+          resolve({ status, headers: flatHeaders(incoming.headers), body: parseBody(incoming, bytes, options) }),
+        )
         .catch(fail)
     })
     outgoing.on('error', fail)
@@ -130,15 +136,6 @@ function parseBody(incoming: IncomingMessage, bytes: Buffer, { method = '', path
 function translate(error: Error, { method = '', host = '', port = '' }: RequestOptions): Error {
   if (error instanceof TransportError || error.name === 'AbortError') return error
   return new TransportError(`${method} to ${host}:${port} failed: ${error.message}`, { cause: error })
-}
-
-function headersOf(incoming: IncomingMessage): Record<string, string> {
-  return Object.fromEntries(
-    Object.entries(incoming.headers).map(([name, value]) => [
-      name,
-      Array.isArray(value) ? value.join(', ') : (value ?? ''),
-    ]),
-  )
 }
 
 function authorization({ token, username, password }: Credentials): Record<string, string> {

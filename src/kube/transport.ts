@@ -41,3 +41,11 @@ export interface KubeList<T> {
   }
   readonly items: readonly T[]
 }
+
+/** Headers as values hold them: lines of one name are joined by a comma. */
+export function flatHeaders(headers: Readonly<Record<string, string | string[] | undefined>>): Record<string, string> {
+  const flat: Record<string, string> = {}
+  for (const [name, value] of Object.entries(headers))
+    if (value !== undefined) flat[name] = typeof value === 'string' ? value : value.join(', ')
+  return flat
+}

@@ -2,6 +2,7 @@
 /** @import { Mirror } from '../mirror.js' */
 /** @import { Child, ListName, Ref, View } from '../types.d.ts' */
 import { CardGrid } from '../card-grid.js'
+import { notify } from '../dialogs.js'
 import { fill, h, pill } from '../dom.js'
 
 /**
@@ -87,13 +88,15 @@ export function kindAndPlace({ kind, namespace }) {
 }
 
 /**
- * A button whose action asks for confirmation first.
+ * A button whose action asks for confirmation first. A denied one can be reached and says why it does nothing.
  * @param {string} label
  * @param {() => void} onclick
- * @param {{ tone?: string, about?: string }} [options] `about` distinguishes buttons with the same label for screen readers
+ * @param {{ tone?: string, about?: string, denied?: string }} [options] `about` distinguishes buttons with the same label for screen readers
  * @returns {Child}
  */
-export function actionButton(label, onclick, { tone = '', about = '' } = {}) {
+export function actionButton(label, onclick, { tone = '', about = '', denied = '' } = {}) {
   const name = about === '' ? undefined : `${label} ${about}`
-  return h(tone === '' ? 'button' : `button.${tone}`, { type: 'button', onclick, 'aria-label': name }, label)
+  const given = { type: 'button', 'aria-label': name }
+  if (denied === '') return h(tone === '' ? 'button' : `button.${tone}`, { ...given, onclick }, label)
+  return h('button', { ...given, 'aria-disabled': 'true', title: denied, onclick: () => notify(denied, 'bad') }, label)
 }

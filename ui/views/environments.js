@@ -69,27 +69,25 @@ function environmentCard(environment, parts) {
   )
 }
 
-/** What is not allowed is not offered. @param {Environment} environment @param {Parts} parts */
+/** @param {Environment} environment @param {Parts} parts */
 function actionsFor(environment, { mirror, rights }) {
   const { metadata, status } = environment
   const name = metadata.namespace ?? ''
   if (status?.phase === 'Deleting') return []
-  const may = rights.of(name)
   const write = async (/** @type {object} */ spec) =>
     mirror.put(
       'environments',
       await patch(`/apis/sojourn.dev/v1alpha1/namespaces/${name}/environments/${metadata.name}`, { spec }),
     )
   const isAsleep = status?.power === 'Asleep'
-  /** @type {Child[]} */
-  const buttons = []
-  if (may.patch) {
-    const power = () => confirmPower(name, isAsleep ? 'Awake' : 'Asleep', write)
-    buttons.push(actionButton(isAsleep ? 'Wake' : 'Sleep', power, { about: name }))
-    buttons.push(actionButton('Keep 3 days', () => confirmKeep(environment, write), { about: name }))
-  }
-  if (may.delete) buttons.push(actionButton('Delete now', () => confirmDelete(name), { tone: 'danger', about: name }))
-  return buttons
+  const power = () => confirmPower(name, isAsleep ? 'Awake' : 'Asleep', write)
+  const denied = rights.denied({ verb: 'patch', group: 'sojourn.dev', resource: 'environments', namespace: name })
+  const kept = rights.denied({ verb: 'delete', group: '', resource: 'namespaces', namespace: name, name })
+  return [
+    actionButton(isAsleep ? 'Wake' : 'Sleep', power, { about: name, denied }),
+    actionButton('Keep 3 days', () => confirmKeep(environment, write), { about: name, denied }),
+    actionButton('Delete now', () => confirmDelete(name), { tone: 'danger', about: name, denied: kept }),
+  ]
 }
 
 /** @param {string} name @param {'Awake' | 'Asleep'} power @param {(spec: object) => Promise<unknown>} write */

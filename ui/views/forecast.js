@@ -181,7 +181,7 @@ function eventRow(event, from) {
   const told = detailsOf(event)
   return h(
     'div.stay.event',
-    { 'aria-label': `${object.kind} ${object.name} ${what} ${formatMoment(at)}, ${told}` },
+    {},
     h('div.who', {}, h('strong', { title: object.name }, object.name), h('small', {}, kindAndPlace(object))),
     h('div.state', {}, pill(what, tones[what]), h('small', { title: told }, told)),
     h('div.when', {}, formatMoment(at), h('small', {}, formatDistance(at, from))),

@@ -168,7 +168,7 @@ function itemRow(item) {
   const when = next?.at === undefined ? (next?.what ?? 'nothing planned') : `${next.what} ${formatAhead(next.at, now)}`
   return h(
     'div.stay',
-    { 'aria-label': `${object.kind} ${object.name}, ${state}, ${when}. ${why}` },
+    {},
     h('div.who', {}, h('strong', { title: object.name }, object.name), h('small', {}, kindAndPlace(object))),
     h('div.state', {}, pill(state, toneOf(state)), h('small', { title: why }, why)),
     h('div.when', { title: next?.at === undefined ? '' : formatMoment(next.at) }, when),

@@ -17,6 +17,14 @@
 {{- if and (not .Values.separateRoles) .Values.webhook.tlsSecret .Values.promoter.tlsSecret (ne .Values.webhook.tlsSecret .Values.promoter.tlsSecret) -}}
 {{- fail "webhook.tlsSecret and promoter.tlsSecret must be the same Secret, because one process serves both; or set separateRoles" -}}
 {{- end -}}
+{{- with .Values.dashboard -}}
+{{- if and .enabled .oidc.issuer (not (and .publicUrl .oidc.clientId)) -}}
+{{- fail "dashboard.oidc.issuer needs dashboard.publicUrl and dashboard.oidc.clientId" -}}
+{{- end -}}
+{{- if and .ingress.enabled (not .ingress.host) -}}
+{{- fail "dashboard.ingress.enabled needs dashboard.ingress.host" -}}
+{{- end -}}
+{{- end -}}
 {{- $enabled := false -}}
 {{- range .Values.roles }}{{ if .enabled }}{{ $enabled = true }}{{ end }}{{ end -}}
 {{- if not $enabled -}}
@@ -53,12 +61,16 @@ The Deployments, as a list: one for all roles, or one for each; and one for the 
 {{- $proxy = merge $proxy (dict "env" (concat $given.env .Values.proxy.env) "envFrom" (concat $given.envFrom .Values.proxy.envFrom)) -}}
 {{- $all = append $all (merge $proxy (pick .Values.proxy "replicas" "resources" "serviceAccountAnnotations")) -}}
 {{- end -}}
+{{- if .Values.dashboard.enabled -}}
+{{- $dashboard := dict "name" "sojourn-dashboard" "component" "dashboard" "roles" (list "dashboard") "part" "" -}}
+{{- $all = append $all (merge $dashboard (pick .Values.dashboard "replicas" "resources" "env" "envFrom" "serviceAccountAnnotations")) -}}
+{{- end -}}
 {{- toYaml $all -}}
 {{- end -}}
 
-{{/* The ServiceAccount of a role, or of the proxy. */}}
+{{/* The ServiceAccount of a role, of the proxy, or of the dashboard. */}}
 {{- define "sojourn.account" -}}
-{{- ternary (printf "sojourn-%s" .role) "sojourn" (or .root.Values.separateRoles (eq .role "proxy")) -}}
+{{- ternary (printf "sojourn-%s" .role) "sojourn" (or .root.Values.separateRoles (has .role (list "proxy" "dashboard"))) -}}
 {{- end -}}
 
 {{/* What records the creators of objects: MAP, Webhook or Off. */}}

@@ -4,6 +4,7 @@ import { createServer, type Server } from 'node:https'
 import type { AddressInfo, Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
 import { StatusError } from '../../kube/status-error.ts'
+import { flatHeaders } from '../../kube/transport.ts'
 import type { Authenticator } from '../auth/authenticator.ts'
 import { anonymous, type User } from '../auth/user.ts'
 import type { Clock } from '../store/clock.ts'
@@ -238,14 +239,6 @@ async function edgeRequest(request: IncomingMessage, user: User, path: string): 
     user,
     body: bytesBody(bytes, headers['content-type'], user.name),
   }
-}
-
-function flatHeaders(headers: IncomingMessage['headers']): Record<string, string> {
-  const flat: Record<string, string> = {}
-  for (const [name, value] of Object.entries(headers)) {
-    if (value !== undefined) flat[name] = typeof value === 'string' ? value : value.join(', ')
-  }
-  return flat
 }
 
 function auditId(request: IncomingMessage): string {

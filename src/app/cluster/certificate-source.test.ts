@@ -12,7 +12,7 @@ import { VirtualClock } from '../../runtime/time/virtual-clock.ts'
 import { certificateSource, firstCertificate, followCertificate } from './certificate-source.ts'
 import { readConfig } from '../config/config.ts'
 import { RouteTable } from '../core/route-table.ts'
-import { startSideServer, type SideServer } from './side-server.ts'
+import { clusterAccess, startSideServer, type SideServer } from './side-server.ts'
 
 const minute = 60_000
 let directory: string
@@ -37,7 +37,7 @@ beforeEach(async () => {
     host: '127.0.0.1',
     port: 0,
     routes: new RouteTable(),
-    client,
+    access: clusterAccess(client),
     certificate,
     isReady: () => true,
   })

@@ -8,9 +8,9 @@ import type { Logger } from '../../runtime/observability/log.ts'
 import type { Config } from '../config/config.ts'
 import { keptCertificate, type KeptCertificatePorts } from '../core/kept-certificate.ts'
 import type { ServerCertificate } from './side-server.ts'
-import { nameOf, type ClusterRole } from '../install/rbac.ts'
+import { nameOf, type Component } from '../install/rbac.ts'
 import { webhookCertificate } from './webhook-certificate.ts'
-import { promoterSecret } from '../../admission/webhook-configuration.ts'
+import { dashboardSecret, promoterSecret } from '../../admission/webhook-configuration.ts'
 
 /** Provides a server's certificate. */
 export interface CertificateSource {
@@ -33,7 +33,12 @@ export function certificateSource(config: Config, ports: SourcePorts): Certifica
   const { server: own } = loadCredentials({ hosts: [config.host, ...hosts], now: ports.clock.now() })
   const shared = async () => {
     const webhook = called.includes('cleaner') ? await webhookCertificate({ ...ports, hosts }) : undefined
-    const kept = called.includes('promoter') ? await keptCertificate(promoterSecret, { ...ports, hosts }) : undefined
+    const secret = called.includes('promoter')
+      ? promoterSecret
+      : called.includes('dashboard')
+        ? dashboardSecret
+        : undefined
+    const kept = secret === undefined ? undefined : await keptCertificate(secret, { ...ports, hosts })
     // Callers of the promoter trust another authority than the API server does: the name they ask for tells them apart.
     if (webhook && kept) return { ...webhook, byHost: new Map(namesOf('promoter').map((name) => [name, kept.server])) }
     return webhook ?? kept?.server
@@ -41,10 +46,10 @@ export function certificateSource(config: Config, ports: SourcePorts): Certifica
   return { current: async () => (await shared()) ?? own, own }
 }
 
-/** Roles that programs in the cluster call by DNS name: the API server calls the webhook; Flux and CI call the promoter. */
-const calledRoles = ['cleaner', 'promoter'] as const satisfies readonly ClusterRole[]
+/** Roles that programs in the cluster call by DNS name: the API server calls the webhook, Flux and CI the promoter, ingresses the dashboard. */
+const calledRoles = ['cleaner', 'promoter', 'dashboard'] as const satisfies readonly Component[]
 
-function namesOf(role: ClusterRole): readonly string[] {
+function namesOf(role: Component): readonly string[] {
   const name = `${nameOf(role)}.${sojournNamespace}.svc`
   return [name, `${name}.cluster.local`]
 }

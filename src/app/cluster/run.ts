@@ -1,6 +1,6 @@
+import { whoAmI } from '../../client/access-review.ts'
 import { Client } from '../../client/client.ts'
 import { ConfigError, type ClusterConfig } from '../../client/cluster-config.ts'
-import type { ResourceType } from '../../kube/object.ts'
 import { networkTransport } from '../../client/network-transport.ts'
 import { pacedTransport } from '../../client/paced-transport.ts'
 import { sleep, systemClock } from '../../runtime/time/clock.ts'
@@ -17,7 +17,7 @@ import { isInstalled, Leadership, ledRoles, type LeadershipOptions } from '../co
 import { observingTransport } from './observing-transport.ts'
 import { reachCluster } from './reach-cluster.ts'
 import { RouteTable } from '../core/route-table.ts'
-import { startSideServer } from './side-server.ts'
+import { clusterAccess, startSideServer } from './side-server.ts'
 import { startSystems, whenReady } from '../core/systems.ts'
 import { recordCreatorRoute, validateRoute } from '../../admission/webhook.ts'
 
@@ -68,16 +68,17 @@ export async function startRun(config: Config, cluster: ClusterConfig, ports: Ru
     host: config.host,
     port: config.port,
     routes,
-    client,
+    access: clusterAccess(client),
     certificate: source.own ?? (await source.current()),
     isReady: () => isReady(),
   })
   opened.defer(() => side.close())
   // The proxy needs no CRDs, coordinates its replicas itself, and must keep serving when the API, and with it every Lease, is lost.
   const isProxyAlone = config.only.every((role) => role === 'activator')
-  const waitsForKinds = async () => isInstalled(await userOf(client))
+  const userNow = () => whoAmI(client).catch(() => '')
+  const waitsForKinds = async () => isInstalled(await userNow())
   if (!isProxyAlone) await reachCluster({ client, server, clock, log, random: systemRandom, signal, waitsForKinds })
-  const user = await userOf(client)
+  const user = await userNow()
   // The dry run of an installation reports in statuses. Any other dry run must leave the installation alone.
   isObserver = config.dryRun && !isInstalled(user)
   if (!isObserver) side.use(await firstCertificate(source, log))
@@ -128,22 +129,6 @@ function leadershipOf({ only, dryRun }: Config, user: string): LeadershipOptions
     user,
     settings: dryRun ? '--dry-run' : 'no --dry-run',
   }
-}
-
-/** The user that the API server sees; '' where it cannot tell. */
-async function userOf(client: Client): Promise<string> {
-  const review = { apiVersion: 'authentication.k8s.io/v1', kind: 'SelfSubjectReview', metadata: {} }
-  type Reviewed = { readonly status?: { readonly userInfo?: { readonly username?: string } } }
-  const { status } = await client.create<Reviewed>(selfSubjectReviews, review).catch((): Reviewed => ({}))
-  return status?.userInfo?.username ?? ''
-}
-
-const selfSubjectReviews: ResourceType = {
-  group: 'authentication.k8s.io',
-  version: 'v1',
-  kind: 'SelfSubjectReview',
-  plural: 'selfsubjectreviews',
-  namespaced: false,
 }
 
 /** Names the roles and the version to the API server, in its logs and audit. */

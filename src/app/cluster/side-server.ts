@@ -5,9 +5,8 @@ import { createSecureContext, type SecureContext } from 'node:tls'
 import type { KeyPair } from '../../apiserver/auth/certificates/certificate.ts'
 import type { Client } from '../../client/client.ts'
 import { ConfigError } from '../../client/cluster-config.ts'
-import type { ResourceType } from '../../kube/object.ts'
 import type { RouteUser } from '../../runtime/http/route.ts'
-import { isAllowed } from '../../client/access-review.ts'
+import { isAllowed, userOfToken } from '../../client/access-review.ts'
 import type { RouteTable } from '../core/route-table.ts'
 
 /** A certificate, and others for callers that ask for these names. */
@@ -16,13 +15,18 @@ export type ServerCertificate = KeyPair & { readonly byHost?: ReadonlyMap<string
 export interface SideServerOptions {
   readonly host: string
   readonly port: number
-  readonly routes: RouteTable
-  /** The cluster that authenticates and authorizes callers. */
-  readonly client: Client
+  readonly routes: Pick<RouteTable, 'find'>
+  readonly access: CallerAccess
   /** The first one; `use` replaces it. */
   readonly certificate: ServerCertificate
   /** Whether this replica can do its work. */
   readonly isReady: () => boolean
+}
+
+/** Who callers are, and what they may call. */
+export interface CallerAccess {
+  userOf(request: IncomingMessage): Promise<RouteUser | undefined>
+  mayCall(user: RouteUser, method: string, path: string): Promise<boolean>
 }
 
 /** The running server. */
@@ -84,7 +88,7 @@ function contextsOf({ byHost = new Map() }: ServerCertificate): ReadonlyMap<stri
 }
 
 async function answer(
-  { routes, client, isReady }: SideServerOptions,
+  { routes, access, isReady }: SideServerOptions,
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
@@ -94,46 +98,32 @@ async function answer(
   if (path === '/readyz') return void response.writeHead(isReady() ? 200 : 503).end(isReady() ? 'ok' : 'not ready')
   const route = routes.find(method, path)
   if (!route) return void response.writeHead(404, { 'content-type': 'text/plain' }).end('not found\n')
-  const user = await userOf(client, request.headers.authorization)
+  const user = await access.userOf(request)
   if (route.access === 'public') return route.serve(request, response, user ?? anonymous)
   if (!user)
     return void response
       .writeHead(401, { 'www-authenticate': 'Bearer' })
       .end('authentication required: send a bearer token of the cluster\n')
-  if (
-    !(await isAllowed(client, {
-      user: user.name,
-      groups: user.groups,
-      nonResourceAttributes: { verb: method.toLowerCase(), path },
-    }))
-  )
+  if (!(await access.mayCall(user, method, path)))
     return void response.writeHead(403).end(`${user.name} is not allowed to ${method} ${path}\n`)
   return route.serve(request, response, user)
+}
+
+/** Callers with bearer tokens of the cluster, which authenticates and authorizes them. */
+export function clusterAccess(client: Client): CallerAccess {
+  return {
+    userOf: ({ headers }) => userOf(client, headers.authorization),
+    mayCall: ({ name: user, groups }, method, path) =>
+      isAllowed(client, { user, groups, nonResourceAttributes: { verb: method.toLowerCase(), path } }),
+  }
 }
 
 const anonymous: RouteUser = { name: 'system:anonymous', groups: ['system:unauthenticated'] }
 
 async function userOf(client: Client, authorization: string | undefined): Promise<RouteUser | undefined> {
   const token = /^Bearer (\S+)$/i.exec(authorization ?? '')?.[1]
-  if (!token) return undefined
-  const review = await client.create<{
-    status?: { authenticated?: boolean; user?: { username?: string; groups?: string[] } }
-  }>(tokenReviews, {
-    apiVersion: 'authentication.k8s.io/v1',
-    kind: 'TokenReview',
-    metadata: {},
-    spec: { token },
-  })
-  const { authenticated, user } = review.status ?? {}
-  return authenticated && user?.username ? { name: user.username, groups: user.groups ?? [] } : undefined
-}
-
-const tokenReviews: ResourceType = {
-  group: 'authentication.k8s.io',
-  version: 'v1',
-  kind: 'TokenReview',
-  plural: 'tokenreviews',
-  namespaced: false,
+  const user = token === undefined ? undefined : await userOfToken(client, token)
+  return user?.username ? { name: user.username, groups: user.groups ?? [] } : undefined
 }
 
 function closed(server: Server): Promise<void> {

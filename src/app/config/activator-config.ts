@@ -1,5 +1,6 @@
 import { isIP } from 'node:net'
 import { ConfigError } from '../../client/cluster-config.ts'
+import { flagsOf } from './flags.ts'
 import { tlsPolicyError, type TlsPolicy } from '../../systems/activator/proxy/tls/tls-policy.ts'
 import { compatibleTools, type CompatibleTool } from '../../systems/activator/cluster/sleep-rules.ts'
 import { trustedProxyProblem } from '../../systems/activator/proxy/routing/trusted-proxies.ts'
@@ -48,100 +49,46 @@ export interface ActivatorConfig {
   readonly proxless: Pick<ProxlessEnvironment, 'options' | 'limits' | 'unneeded'>
 }
 
-export const activatorFlags = {
+export const activatorFlags = flagsOf({
   'activator-part': {
     type: 'string',
     help: 'What this process does: all, scaler (decide and scale, take no requests) or proxy (take requests, change nothing) (default: all)',
     value: 'PART',
     completes: ['all', 'scaler', 'proxy'],
   },
-  'proxy-tls-port': {
-    type: 'string',
-    help: 'HTTPS port of the activator, with certificates from Secrets (default: none)',
-    value: 'PORT',
-  },
-  'proxy-tls-min-version': {
-    type: 'string',
-    help: 'Minimum TLS version of clients of the activator: 1.2 or 1.3 (default: 1.2)',
-    value: 'VERSION',
-  },
-  'proxy-tls-ciphers': {
-    type: 'string',
-    help: "Cipher suites of the activator, in OpenSSL's format (default: Node's)",
-    value: 'LIST',
-  },
-  'proxy-tls-groups': {
-    type: 'string',
-    help: "Groups for the activator's key exchange, such as X25519:P-256 (default: Node's)",
-    value: 'LIST',
-  },
-  'proxy-protocol': { type: 'boolean', help: 'Connections to the proxy begin with a PROXY protocol header' },
-  'proxy-address': {
-    type: 'string',
-    help: 'Address at which the cluster reaches this replica of the proxy (default: POD_IP)',
-    value: 'ADDRESS',
-  },
-  'peer-port': {
-    type: 'string',
-    help: 'Port for traffic between replicas of the activator; 0 picks a free one (default: 0)',
-    value: 'PORT',
-  },
-  'peer-lease': {
-    type: 'string',
-    help: 'How long a killed replica of the activator still counts as alive; the same for all replicas (default: 15s)',
-    value: 'DURATION',
-  },
-  companions: {
-    type: 'boolean',
-    help: 'Create a Service NAME-proxless for callers inside the cluster (default: where the cluster reaches the proxy)',
-  },
-  takeover: {
-    type: 'boolean',
-    help: 'Take over Services annotated with sojourn.dev/takeover (default: where the cluster reaches the proxy)',
-  },
-  'takeover-ports': {
-    type: 'string',
-    help: 'The ports at which the proxies listen for Services that are taken over (default: 20000-29999)',
-    value: 'FROM-TO',
-  },
-  'check-port': {
-    type: 'string',
-    help: 'Port at which other proxies wait until a workload is up: forward auth (default: none)',
-    value: 'PORT',
-  },
-  'trusted-proxies': {
-    type: 'string',
-    help: 'Proxies in front whose X-Forwarded-* and Forwarded fields are believed; those of other clients are dropped (default: none)',
-    value: 'CIDR,…',
-  },
-  'require-domain-grant': {
-    type: 'boolean',
-    help: 'Serve only domains that the annotation sojourn.dev/domains of a Namespace reserves for it',
-  },
-  'domain-release-after': {
-    type: 'string',
-    help: 'How long a domain stays reserved for its namespace after the last Service has given it up (default: 10m)',
-    value: 'DURATION',
-  },
-  compatibility: {
-    type: 'string',
-    help: 'Read the sleep rules of these tools, whose own controllers must not run any more: downscaler, kube-green (default: none)',
-    value: 'TOOL,…',
-  },
-  drain: { type: 'string', help: 'How long requests may take to end when stopping (default: 3s)', value: 'DURATION' },
-  'drain-delay': {
-    type: 'string',
-    help: 'How long requests are still accepted after becoming unready, when stopping (default: 0s)',
-    value: 'DURATION',
-  },
-} as const
+  'proxy-tls-port': 'PORT: HTTPS port of the activator, with certificates from Secrets (default: none)',
+  'proxy-tls-min-version': 'VERSION: Minimum TLS version of clients of the activator: 1.2 or 1.3 (default: 1.2)',
+  'proxy-tls-ciphers': "LIST: Cipher suites of the activator, in OpenSSL's format (default: Node's)",
+  'proxy-tls-groups': "LIST: Groups for the activator's key exchange, such as X25519:P-256 (default: Node's)",
+  'proxy-protocol': 'Connections to the proxy begin with a PROXY protocol header',
+  'proxy-address': 'ADDRESS: Address at which the cluster reaches this replica of the proxy (default: POD_IP)',
+  'peer-port': 'PORT: Port for traffic between replicas of the activator; 0 picks a free one (default: 0)',
+  'peer-lease':
+    'DURATION: How long a killed replica of the activator still counts as alive; the same for all replicas (default: 15s)',
+  companions:
+    'Create a Service NAME-proxless for callers inside the cluster (default: where the cluster reaches the proxy)',
+  takeover: 'Take over Services annotated with sojourn.dev/takeover (default: where the cluster reaches the proxy)',
+  'takeover-ports':
+    'FROM-TO: The ports at which the proxies listen for Services that are taken over (default: 20000-29999)',
+  'check-port': 'PORT: Port at which other proxies wait until a workload is up: forward auth (default: none)',
+  'trusted-proxies':
+    'CIDR,…: Proxies in front whose X-Forwarded-* and Forwarded fields are believed; those of other clients are dropped (default: none)',
+  'require-domain-grant': 'Serve only domains that the annotation sojourn.dev/domains of a Namespace reserves for it',
+  'domain-release-after':
+    'DURATION: How long a domain stays reserved for its namespace after the last Service has given it up (default: 10m)',
+  compatibility:
+    'TOOL,…: Read the sleep rules of these tools, whose own controllers must not run any more: downscaler, kube-green (default: none)',
+  drain: 'DURATION: How long requests may take to end when stopping (default: 3s)',
+  'drain-delay': 'DURATION: How long requests are still accepted after becoming unready, when stopping (default: 0s)',
+})
 
 /** How settings are looked up and checked. */
 export interface Settings {
-  port(flag: string): number | undefined
-  text(flag: string): { readonly text: string; readonly where: string } | undefined
-  boolean(flag: string, otherwise: boolean): boolean
-  duration(flag: string, otherwise: number): number
+  readonly port: (flag: string) => number | undefined
+  readonly text: (flag: string) => { readonly text: string; readonly where: string } | undefined
+  readonly boolean: (flag: string, otherwise: boolean) => boolean
+  readonly duration: (flag: string, otherwise: number) => number
+  readonly oneOf: <T extends string>(flag: string, values: readonly T[], otherwise: T) => T
   readonly env: Readonly<Record<string, string | undefined>>
 }
 
@@ -152,16 +99,16 @@ export function readActivatorConfig(settings: Settings): ActivatorConfig {
   const tlsPort = settings.port('proxy-tls-port')
   const checkPort = settings.port('check-port')
   return {
-    part: partOf(settings.text('activator-part')),
+    part: settings.oneOf('activator-part', ['all', 'scaler', 'proxy'] as const, 'all'),
     tlsPolicy: tlsPolicyOf(settings),
     proxyProtocol: settings.boolean('proxy-protocol', false),
     peerPort: settings.port('peer-port') ?? 0,
     peerLeaseMs: peerLeaseOf(settings),
     companions: settings.boolean('companions', address !== undefined && !isLoopback(address)),
-    trustedProxies: trustedProxiesOf(settings.text('trusted-proxies')),
+    trustedProxies: checkedList(settings.text('trusted-proxies'), trustedProxyProblem),
     requireDomainGrant: settings.boolean('require-domain-grant', false),
     domainReleaseMs: settings.duration('domain-release-after', 600_000),
-    compatibility: compatibilityOf(settings.text('compatibility')),
+    compatibility: checkedList(settings.text('compatibility'), toolProblem) as readonly CompatibleTool[],
     drainMs: settings.duration('drain', 3000),
     drainDelayMs: settings.duration('drain-delay', 0),
     proxless: proxlessEnvironment(env),
@@ -174,29 +121,22 @@ export function readActivatorConfig(settings: Settings): ActivatorConfig {
   }
 }
 
-function compatibilityOf(found: ReturnType<Settings['text']>): readonly CompatibleTool[] {
-  const names = (found?.text ?? '').split(',').flatMap((name) => name.trim() || [])
-  return names.map((name) => {
-    const tool = compatibleTools.find((each) => each === name)
-    if (tool) return tool
-    throw new ConfigError(`${found?.where} is ${JSON.stringify(name)}: it must be ${compatibleTools.join(' or ')}`)
-  })
+function toolProblem(name: string): string | undefined {
+  return compatibleTools.some((each) => each === name) ? undefined : `it must be ${compatibleTools.join(' or ')}`
 }
 
-function partOf(found: ReturnType<Settings['text']>): Part {
-  const part = (['all', 'scaler', 'proxy'] as const).find((each) => each === (found?.text ?? 'all'))
-  if (!part) throw new ConfigError(`${found?.where} is ${JSON.stringify(found?.text)}: it must be all, scaler or proxy`)
-  return part
-}
-
-function trustedProxiesOf(found: ReturnType<Settings['text']>): readonly string[] {
-  const ranges = (found?.text ?? '').split(',').flatMap((range) => range.trim() || [])
-  for (const range of ranges) {
-    const problem = trustedProxyProblem(range)
+/** The entries of a list, each of which must be usable. */
+export function checkedList(
+  found: ReturnType<Settings['text']>,
+  problemOf: (entry: string) => string | undefined,
+): readonly string[] {
+  const entries = (found?.text ?? '').split(',').flatMap((entry) => entry.trim() || [])
+  for (const entry of entries) {
+    const problem = problemOf(entry)
     if (problem !== undefined)
-      throw new ConfigError(`${found?.where}: ${JSON.stringify(range)} cannot be used: ${problem}`)
+      throw new ConfigError(`${found?.where}: ${JSON.stringify(entry)} cannot be used: ${problem}`)
   }
-  return ranges
+  return entries
 }
 
 /** Lease durations are whole seconds, and a holder needs a few attempts to renew. */
@@ -207,24 +147,17 @@ function peerLeaseOf(settings: Settings): number {
   throw new ConfigError(`${where} is ${JSON.stringify(text)}: it must be at least 3s, in whole seconds`)
 }
 
-function tlsPolicyOf(settings: Settings): TlsPolicy {
-  const version = settings.text('proxy-tls-min-version')
-  if (version && version.text !== '1.2' && version.text !== '1.3')
-    throw new ConfigError(`${version.where} is ${JSON.stringify(version.text)}: it must be 1.2 or 1.3`)
-  const ciphers = settings.text('proxy-tls-ciphers')
-  const groups = settings.text('proxy-tls-groups')
-  const lists = [
-    ciphers && { where: ciphers.where, terms: { ciphers: ciphers.text } },
-    groups && { where: groups.where, terms: { ecdhCurve: groups.text } },
-  ]
-  for (const list of lists) {
-    const fault = list && tlsPolicyError(list.terms)
-    if (list && fault !== undefined) throw new ConfigError(`${list.where} cannot be used: ${fault}`)
-  }
-  return {
-    ...(version ? { minVersion: version.text === '1.3' ? 'TLSv1.3' : 'TLSv1.2' } : {}),
-    ...lists.reduce((all, list) => ({ ...all, ...list?.terms }), {}),
-  }
+function tlsPolicyOf({ text, oneOf }: Settings): TlsPolicy {
+  const policy: TlsPolicy = text('proxy-tls-min-version')
+    ? { minVersion: `TLSv${oneOf('proxy-tls-min-version', ['1.2', '1.3'] as const, '1.2')}` }
+    : {}
+  const lists = [['proxy-tls-ciphers', 'ciphers'] as const, ['proxy-tls-groups', 'ecdhCurve'] as const]
+  return lists.reduce((all, [flag, term]) => {
+    const found = text(flag)
+    const fault = found && tlsPolicyError({ [term]: found.text })
+    if (fault !== undefined) throw new ConfigError(`${found?.where} cannot be used: ${fault}`)
+    return found ? { ...all, [term]: found.text } : all
+  }, policy)
 }
 
 function addressOf(settings: Settings): string | undefined {
@@ -234,10 +167,7 @@ function addressOf(settings: Settings): string | undefined {
   throw new ConfigError(`${found.where} is ${JSON.stringify(found.text)}: it must be an IP address`)
 }
 
-function portRangeOf(found: { readonly text: string; readonly where: string } | undefined): {
-  readonly from: number
-  readonly to: number
-} {
+function portRangeOf(found: ReturnType<Settings['text']>): ActivatorConfig['takeoverPorts'] {
   const { text, where } = found ?? { text: '20000-29999', where: '' }
   const [, from = 0, to = 0] = (/^(\d{1,5})-(\d{1,5})$/.exec(text) ?? []).map(Number)
   if (from > 0 && from <= to && to <= 65_535) return { from, to }

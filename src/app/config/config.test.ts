@@ -45,6 +45,12 @@ describe('readConfig', () => {
         drainDelayMs: 0,
         proxless: expect.objectContaining({ unneeded: [] }),
       },
+      dashboard: {
+        texts: expect.objectContaining({ 'oidc-issuer': '', 'oidc-username-claim': 'email' }),
+        impersonate: false,
+        sessionIdleMs: 3_600_000,
+        sessionMaxMs: 43_200_000,
+      },
       tenancy: { requireServiceAccount: false, withoutCreator: 'Confine', noCrossNamespaceRefs: false },
     })
   })
@@ -89,7 +95,7 @@ describe('readConfig', () => {
       ecdhCurve: 'X25519:P-256',
     })
     expect(() => terms({ 'proxy-tls-min-version': '1.1' })).toThrow(
-      '--proxy-tls-min-version is "1.1": it must be 1.2 or 1.3',
+      '--proxy-tls-min-version is "1.1": it must be one of 1.2, 1.3',
     )
     expect(() => terms({ 'proxy-tls-ciphers': 'NONE' })).toThrow(/--proxy-tls-ciphers cannot be used/)
     expect(() => terms({ 'proxy-tls-groups': 'curve' })).toThrow(/--proxy-tls-groups cannot be used/)

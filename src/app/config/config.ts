@@ -4,8 +4,16 @@ import { parseLongDuration } from '../../kube/time.ts'
 import { yaml } from '../../kube/yaml.ts'
 import { allowedOutgoingProblem } from '../../runtime/http/outgoing.ts'
 import { proxlessSettings } from '../../systems/activator/proxless-environment.ts'
-import { activatorFlags, readActivatorConfig, type ActivatorConfig } from './activator-config.ts'
 import { pricesIn, savingsFlags, type SavingsConfig } from './savings-config.ts'
+import {
+  activatorFlags,
+  checkedList,
+  readActivatorConfig,
+  type ActivatorConfig,
+  type Settings,
+} from './activator-config.ts'
+import { dashboardFlags, readDashboardConfig, type DashboardConfig } from './dashboard-config.ts'
+import { flagsOf } from './flags.ts'
 import { readTenancyConfig, tenancyFlags, type TenancyConfig } from './tenancy-config.ts'
 
 /** The roles that a process can run, alone or together. */
@@ -18,6 +26,7 @@ export const roles = [
   'activator',
   'environments',
   'workloads',
+  'dashboard',
 ] as const
 export type Role = (typeof roles)[number]
 
@@ -70,111 +79,54 @@ export interface Config {
   readonly savings: SavingsConfig
   readonly activator: ActivatorConfig
   readonly tenancy: TenancyConfig
-}
-
-interface ConfigFlag {
-  readonly type: 'string' | 'boolean'
-  readonly help: string
-  readonly value?: string
-  /** How the shell completes the value. */
-  readonly completes?: readonly string[] | { readonly listOf: readonly string[] } | 'files' | 'contexts'
+  readonly dashboard: DashboardConfig
 }
 
 /** The flags of `sojourn up` and `sojourn run`; env and file use the same names (`SOJOURN_PROXY_PORT`, `proxyPort`). */
-export const configFlags = {
-  config: {
-    type: 'string',
-    help: 'A configuration file (default: sojourn.yaml, if it exists)',
-    value: 'FILE',
-    completes: 'files',
-  },
-  data: {
-    type: 'string',
-    help: 'Data directory of the embedded server (default: .sojourn)',
-    value: 'DIR',
-    completes: 'files',
-  },
-  host: { type: 'string', help: 'Address to listen on (default: 127.0.0.1)', value: 'ADDRESS' },
-  port: { type: 'string', help: 'HTTPS port of API and dashboard; 0 picks a free one (default: 7443)', value: 'PORT' },
-  'proxy-port': {
-    type: 'string',
-    help: 'HTTP port of the activator; 0 picks a free one (default: 7080)',
-    value: 'PORT',
-  },
+export const configFlags = flagsOf({
+  config: 'FILE: A configuration file (default: sojourn.yaml, if it exists)',
+  data: 'DIR: Data directory of the embedded server (default: .sojourn)',
+  host: 'ADDRESS: Address to listen on (default: 127.0.0.1)',
+  port: 'PORT: HTTPS port of API and dashboard; 0 picks a free one (default: 7443)',
+  'proxy-port': 'PORT: HTTP port of the activator; 0 picks a free one (default: 7080)',
   only: {
     type: 'string',
     help: `Run only these roles: ${roles.join(', ')}`,
     value: 'ROLE,…',
     completes: { listOf: roles },
   },
-  'dry-run': { type: 'boolean', help: 'Make all decisions; delete nothing, promote nothing' },
+  'dry-run': 'Make all decisions; delete nothing, promote nothing',
   'log-level': {
     type: 'string',
     help: 'debug, info or error (default: info)',
     value: 'LEVEL',
     completes: ['debug', 'info', 'error'],
   },
-  kubeconfig: { type: 'string', help: 'Kubeconfig of the cluster', value: 'FILE', completes: 'files' },
+  kubeconfig: 'FILE: Kubeconfig of the cluster',
   context: { type: 'string', help: 'Context of the kubeconfig', value: 'NAME', completes: 'contexts' },
-  'events-address': {
-    type: 'string',
-    help: "Address of Flux's notification controller, for events of promotions (default: none)",
-    value: 'URL',
-  },
-  'swabbie-config': {
-    type: 'string',
-    help: 'A swabbie.yml whose policies the janitor runs',
-    value: 'FILE',
-    completes: 'files',
-  },
-  'max-departures-per-minute': {
-    type: 'string',
-    help: 'Deletions per minute that open the circuit breaker (default: 1000)',
-    value: 'N',
-  },
-  'max-departures-per-hour': {
-    type: 'string',
-    help: 'Deletions of one kind per hour that open the circuit breaker (default: 5000)',
-    value: 'N',
-  },
-  'max-departures-percent': {
-    type: 'string',
-    help: 'Percent of one kind deleted per hour that opens the circuit breaker (default: 50)',
-    value: 'N',
-  },
-  'namespace-share': {
-    type: 'string',
-    help: 'Percent of the limits per minute and hour that one namespace may use; 100: no limits per namespace (default: 10)',
-    value: 'N',
-  },
-  'keep-records': { type: 'string', help: 'How long departure records are kept (default: 30d)', value: 'DURATION' },
-  durable: { type: 'boolean', help: 'Writes survive a power failure (default: true; --no-durable is faster)' },
-  'tls-cert': { type: 'string', help: 'Certificate of the HTTPS port of "sojourn run", PEM', value: 'FILE' },
-  'tls-key': { type: 'string', help: 'Its key, PEM; both files are re-read when they change', value: 'FILE' },
-  'collect-cycles': {
-    type: 'boolean',
-    help: 'Delete cycles of owners that nothing else owns (default: report them)',
-  },
-  'cluster-name': {
-    type: 'string',
-    help: 'Name of this cluster in notices (default: the context, else from the uid of kube-system)',
-    value: 'NAME',
-  },
-  'public-url': { type: 'string', help: 'Public URL of this server, for links in notices', value: 'URL' },
-  'allow-outgoing': {
-    type: 'string',
-    help: 'What URLs of tenants may reach beside public addresses: CIDR or host[:port], or none (default: none; "up": this machine and private ranges)',
-    value: 'DESTINATION,…',
-  },
-  namespaces: {
-    type: 'string',
-    help: 'Namespaces to watch where the right to watch a kind in all of them is missing (default: found by access reviews)',
-    value: 'NAME,…',
-  },
   ...savingsFlags,
+  'events-address': "URL: Address of Flux's notification controller, for events of promotions (default: none)",
+  'swabbie-config': 'FILE: A swabbie.yml whose policies the janitor runs',
+  'max-departures-per-minute': 'N: Deletions per minute that open the circuit breaker (default: 1000)',
+  'max-departures-per-hour': 'N: Deletions of one kind per hour that open the circuit breaker (default: 5000)',
+  'max-departures-percent': 'N: Percent of one kind deleted per hour that opens the circuit breaker (default: 50)',
+  'namespace-share':
+    'N: Percent of the limits per minute and hour that one namespace may use; 100: no limits per namespace (default: 10)',
+  'keep-records': 'DURATION: How long departure records are kept (default: 30d)',
+  durable: 'Writes survive a power failure (default: true; --no-durable is faster)',
+  'tls-cert': 'FILE: Certificate of the HTTPS port of "sojourn run", PEM',
+  'tls-key': 'FILE: Its key, PEM; both files are re-read when they change',
+  'collect-cycles': 'Delete cycles of owners that nothing else owns (default: report them)',
+  'cluster-name': 'NAME: Name of this cluster in notices (default: the context, else from the uid of kube-system)',
+  'public-url': 'URL: Public URL of this server, for links in notices',
+  'allow-outgoing':
+    'DESTINATION,…: What URLs of tenants may reach beside public addresses: CIDR or host[:port], or none (default: none; "up": this machine and private ranges)',
+  namespaces:
+    'NAME,…: Namespaces to watch where the right to watch a kind in all of them is missing (default: found by access reviews)',
   ...activatorFlags,
   ...tenancyFlags,
-} as const satisfies Record<string, ConfigFlag>
+  ...dashboardFlags,
+})
 
 export interface ConfigSources {
   /** By flag name, as given on the command line. */
@@ -188,7 +140,16 @@ export interface ConfigSources {
 export function readConfig({ flags, env: given, proxless = false }: ConfigSources): Config {
   const env = proxless ? { ...proxlessSettings(given), ...given } : given
   const look = lookupOf(flags, env)
-  const optional = (field: keyof Config, value: unknown) => (value === undefined ? {} : { [field]: value })
+  const settings: Settings = {
+    port: (flag) => (look(flag) ? portOf(look(flag), 0) : undefined),
+    text: look,
+    boolean: (flag, otherwise) => booleanOf(look(flag), otherwise),
+    duration: (flag, otherwise) => durationOf(look(flag), otherwise),
+    oneOf: (flag, values, otherwise) => oneOf(look(flag), values, otherwise),
+    env: proxless ? env : {},
+  }
+  const outgoing = look('allow-outgoing')
+  const allowed = outgoing && { ...outgoing, text: outgoing.text.replace(/^none$/, '') }
   return {
     data: look('data')?.text ?? '.sojourn',
     host: look('host')?.text ?? '127.0.0.1',
@@ -200,34 +161,27 @@ export function readConfig({ flags, env: given, proxless = false }: ConfigSource
     keepRecordsMs: durationOf(look('keep-records'), 30 * 86_400_000),
     durable: booleanOf(look('durable'), true),
     collectCycles: booleanOf(look('collect-cycles'), false),
-    activator: readActivatorConfig({
-      port: (flag) => (look(flag) ? portOf(look(flag), 0) : undefined),
-      text: look,
-      boolean: (flag, otherwise) => booleanOf(look(flag), otherwise),
-      duration: (flag, otherwise) => durationOf(look(flag), otherwise),
-      env: proxless ? env : {},
-    }),
+    activator: readActivatorConfig(settings),
+    dashboard: readDashboardConfig(settings, urlOf(look('public-url'))),
     savings: { prices: pricesIn(look('prices')), horizonMs: durationOf(look('savings-horizon'), 30 * 86_400_000) },
-    tenancy: readTenancyConfig({
-      text: look,
-      boolean: (flag, otherwise) => booleanOf(look(flag), otherwise),
-      oneOf: (flag, values, otherwise) => oneOf(look(flag), values, otherwise),
-    }),
-    ...optional('kubeconfig', look('kubeconfig')?.text),
-    ...optional('context', look('context')?.text),
-    ...optional('swabbieConfig', look('swabbie-config')?.text),
-    ...optional('maxDeparturesPerMinute', countOf(look('max-departures-per-minute'))),
-    ...optional('maxDeparturesPerHour', countOf(look('max-departures-per-hour'))),
-    ...optional('maxDeparturesPercent', countOf(look('max-departures-percent'))),
-    ...optional('namespaceShare', countOf(look('namespace-share'))),
-    ...optional('tlsCert', look('tls-cert')?.text),
-    ...optional('tlsKey', look('tls-key')?.text),
-    ...optional('namespaces', namespacesOf(look('namespaces'))),
-    ...optional('allowOutgoing', destinationsOf(look('allow-outgoing'))),
-    ...optional('clusterName', look('cluster-name')?.text),
-    ...optional('publicUrl', urlOf(look('public-url'))),
-    ...optional('eventsAddress', urlOf(look('events-address'))),
+    tenancy: readTenancyConfig(settings),
+    ...optional(
+      (flag) => look(flag)?.text,
+      ['kubeconfig', 'context', 'swabbie-config', 'tls-cert', 'tls-key', 'cluster-name'],
+    ),
+    ...optional((flag) => countOf(look(flag)), countFlags),
+    ...optional((flag) => look(flag) && checkedList(look(flag), namespaceProblem), ['namespaces']),
+    ...optional(() => allowed && checkedList(allowed, allowedOutgoingProblem), ['allow-outgoing']),
+    ...optional((flag) => urlOf(look(flag)), ['public-url', 'events-address']),
   }
+}
+
+const countFlags = 'max-departures-per-minute max-departures-per-hour max-departures-percent namespace-share'.split(' ')
+
+/** The fields of these flags, without those that are not set. */
+function optional(read: (flag: string) => unknown, flags: readonly string[]): Partial<Config> {
+  const entries = flags.map((flag) => [camelCase(flag), read(flag)] as const)
+  return Object.fromEntries(entries.filter(([, value]) => value !== undefined))
 }
 
 /** A setting as it was found, with where: `--port`, `SOJOURN_PORT`, `sojourn.yaml: port`. */
@@ -288,54 +242,40 @@ function checkFile(path: string, text: string): Record<string, unknown> {
   return values as Record<string, unknown>
 }
 
+/** A setting as a value. Throws ConfigError with `must` where it cannot be read. */
+function parsed<T>(found: Found | undefined, must: string, read: (text: string) => T | undefined): T | undefined {
+  const value = found && read(found.text)
+  if (!found || value !== undefined) return value
+  throw new ConfigError(`${found.where} is ${JSON.stringify(found.text)}: ${must}`)
+}
+
 function portOf(found: Found | undefined, fallback: number): number {
-  if (!found) return fallback
-  if (/^\d{1,5}$/.test(found.text) && Number(found.text) <= 65_535) return Number(found.text)
-  throw new ConfigError(`${found.where} is ${JSON.stringify(found.text)}: a port is a number from 0 to 65535`)
+  const read = (text: string) => (/^\d{1,5}$/.test(text) && Number(text) <= 65_535 ? Number(text) : undefined)
+  return parsed(found, 'a port is a number from 0 to 65535', read) ?? fallback
 }
 
 function countOf(found: Found | undefined): number | undefined {
-  if (!found) return undefined
-  if (/^\d{1,9}$/.test(found.text)) return Number(found.text)
-  throw new ConfigError(`${found.where} is ${JSON.stringify(found.text)}: it must be a whole number`)
+  return parsed(found, 'it must be a whole number', (text) => (/^\d{1,9}$/.test(text) ? Number(text) : undefined))
 }
 
+const booleans = new Map(['true', '1', 'yes', 'false', '0', 'no'].map((text, index) => [text, index < 3]))
+
 function booleanOf(found: Found | undefined, fallback: boolean): boolean {
-  if (!found) return fallback
-  if (['true', '1', 'yes'].includes(found.text)) return true
-  if (['false', '0', 'no'].includes(found.text)) return false
-  throw new ConfigError(`${found.where} is ${JSON.stringify(found.text)}: it must be true or false`)
+  return parsed(found, 'it must be true or false', (text) => booleans.get(text)) ?? fallback
 }
 
 function durationOf(found: Found | undefined, fallback: number): number {
-  if (!found) return fallback
-  const ms = parseLongDuration(found.text)
-  if (ms !== undefined && ms >= 0) return ms
-  throw new ConfigError(`${found.where} is ${JSON.stringify(found.text)}: a duration looks like 90m, 36h or 30d`)
+  const read = (text: string) => [parseLongDuration(text)].find((ms) => ms !== undefined && ms >= 0)
+  return parsed(found, 'a duration looks like 90m, 36h or 30d', read) ?? fallback
 }
 
 function urlOf(found: Found | undefined): string | undefined {
-  if (!found) return undefined
-  if (/^https?:\/\//.test(found.text) && URL.canParse(found.text)) return found.text.replace(/\/$/, '')
-  throw new ConfigError(`${found.where} is ${JSON.stringify(found.text)}: it must be an http(s) URL`)
+  const isUrl = (text: string) => /^https?:\/\//.test(text) && URL.canParse(text)
+  return parsed(found, 'it must be an http(s) URL', (text) => (isUrl(text) ? text.replace(/\/$/, '') : undefined))
 }
 
-function destinationsOf(found: Found | undefined): readonly string[] | undefined {
-  if (!found) return undefined
-  const entries = listOf(found.text).filter((entry) => entry !== 'none')
-  for (const entry of entries) {
-    const problem = allowedOutgoingProblem(entry)
-    if (problem !== undefined)
-      throw new ConfigError(`${found.where}: ${JSON.stringify(entry)} cannot be used: ${problem}`)
-  }
-  return entries
-}
-
-function namespacesOf(found: Found | undefined): readonly string[] | undefined {
-  const names = found && listOf(found.text)
-  const wrong = names?.find((name) => !/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/.test(name))
-  if (wrong !== undefined) throw new ConfigError(`${found?.where}: ${JSON.stringify(wrong)} is no name of a namespace`)
-  return names
+function namespaceProblem(name: string): string | undefined {
+  return /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/.test(name) ? undefined : 'it is no name of a namespace'
 }
 
 function listOf(text: string): readonly string[] {
@@ -346,10 +286,8 @@ function listOf(text: string): readonly string[] {
 }
 
 function oneOf<T extends string>(found: Found | undefined, values: readonly T[], fallback: T): T {
-  if (!found) return fallback
-  const value = values.find((candidate) => candidate === found.text)
-  if (value !== undefined) return value
-  throw new ConfigError(`${found.where} is ${JSON.stringify(found.text)}: it must be one of ${values.join(', ')}`)
+  const must = `it must be one of ${values.join(', ')}`
+  return parsed(found, must, (text) => values.find((value) => value === text)) ?? fallback
 }
 
 function rolesOf(found: Found | undefined): readonly Role[] {

@@ -1,4 +1,6 @@
 import { ConfigError } from '../../client/cluster-config.ts'
+import type { Settings } from './activator-config.ts'
+import { flagsOf } from './flags.ts'
 import type { TenancyOptions } from '../../tenancy/act-as.ts'
 
 /** What operators of a cluster with several tenants choose: see docs/guide/security.md. */
@@ -8,35 +10,22 @@ export interface TenancyConfig extends TenancyOptions {
   readonly noCrossNamespaceRefs: boolean
 }
 
-export const tenancyFlags = {
-  'default-service-account': {
-    type: 'string',
-    help: 'ServiceAccount that acts for objects without spec.serviceAccountName, in their namespace (default: none)',
-    value: 'NAME',
-  },
-  'require-service-account': {
-    type: 'boolean',
-    help: 'Hold objects without spec.serviceAccountName (default: act with the rights of their creator)',
-  },
+export const tenancyFlags = flagsOf({
+  'default-service-account':
+    'NAME: ServiceAccount that acts for objects without spec.serviceAccountName, in their namespace (default: none)',
+  'require-service-account':
+    'Hold objects without spec.serviceAccountName (default: act with the rights of their creator)',
   'without-creator': {
     type: 'string',
     help: 'What becomes of objects whose creator is not recorded: Confine (to their namespace) or Hold (default: Confine; Hold with a default or required ServiceAccount)',
     value: 'RULE',
     completes: ['Confine', 'Hold'],
   },
-  'no-cross-namespace-refs': {
-    type: 'boolean',
-    help: 'Objects may refer to their own namespace only (default: also to others, with the rights of their creator)',
-  },
-} as const
+  'no-cross-namespace-refs':
+    'Objects may refer to their own namespace only (default: also to others, with the rights of their creator)',
+})
 
-interface TenancySources {
-  readonly text: (flag: string) => { readonly text: string; readonly where: string } | undefined
-  readonly boolean: (flag: string, otherwise: boolean) => boolean
-  readonly oneOf: <T extends string>(flag: string, values: readonly T[], otherwise: T) => T
-}
-
-export function readTenancyConfig({ text, boolean, oneOf }: TenancySources): TenancyConfig {
+export function readTenancyConfig({ text, boolean, oneOf }: Settings): TenancyConfig {
   const account = text('default-service-account')
   if (account && !/^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/.test(account.text))
     throw new ConfigError(

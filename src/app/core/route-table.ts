@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { ExtraRoute } from '../../apiserver/http/https-server.ts'
+import { flatHeaders } from '../../kube/transport.ts'
 import type { Route, RouteResponse, RouteUser } from '../../runtime/http/route.ts'
 
 /** The HTTP routes of the systems, beside the Kubernetes API. Each system adds its routes when it starts. */
@@ -57,12 +58,7 @@ async function answer(route: Route, { request, response, params, user }: Exchang
       remoteAddress: request.socket.remoteAddress ?? '',
       params,
       query: Object.fromEntries(url.searchParams),
-      headers: Object.fromEntries(
-        Object.entries(request.headers).map(([name, value]) => [
-          name,
-          Array.isArray(value) ? value.join(', ') : (value ?? ''),
-        ]),
-      ),
+      headers: flatHeaders(request.headers),
       body,
       ...(isSignedIn ? { user } : {}),
     }),
@@ -123,8 +119,21 @@ const safeHeaders = {
 }
 
 function send(response: ServerResponse, { status, headers = {}, body }: RouteResponse): void {
+  const stream = body as AsyncIterable<unknown> | undefined
+  if (stream && typeof stream === 'object' && Symbol.asyncIterator in stream)
+    return void sendLines(response.writeHead(status, { ...safeHeaders, ...headers }), stream)
   const isText = typeof body === 'string' || body instanceof Uint8Array
   const type = isText ? 'text/plain; charset=utf-8' : 'application/json'
   response.writeHead(status, { ...safeHeaders, 'content-type': type, ...headers })
   response.end(body === undefined ? '' : isText ? body : JSON.stringify(body))
+}
+
+/** A line of JSON for each value, as they come. */
+async function sendLines(response: ServerResponse, values: AsyncIterable<unknown>): Promise<void> {
+  try {
+    for await (const value of values) if (!response.write(`${JSON.stringify(value)}\n`) && response.destroyed) break
+    response.end()
+  } catch {
+    response.destroy()
+  }
 }

@@ -10,28 +10,18 @@ import { linkPath, signInRoutes } from './sign-in.ts'
 const startLinkMs = 600_000
 
 /** Sessions and links of browsers at `sojourn up`. They end with the process, whose key is in its memory alone. */
-export class BrowserAccess {
-  readonly #sessions: Sessions
-  readonly #codes: OneTimeCodes
-
-  constructor(clock: Clock) {
-    this.#sessions = new Sessions({ seal: new Seal([randomBytes(32)]), clock })
-    this.#codes = new OneTimeCodes(clock)
-  }
-
-  /** The token of a request's session. The API server checks it as if it came in a header. */
-  tokenOf(request: SessionRequest): string | undefined {
-    const identity = this.#sessions.find(request)
-    return identity && 'token' in identity ? identity.token : undefined
-  }
-
-  routes(isValid: (token: string) => boolean): readonly Route[] {
-    const [sessions, codes] = [this.#sessions, this.#codes]
-    return signInRoutes({ sessions, codes, isValid: (token) => Promise.resolve(isValid(token)) })
-  }
-
-  /** The path of a link that signs one browser in as the user of this token. */
-  startLink(token: string): string {
-    return linkPath(this.#codes.make(token, startLinkMs))
+export function browserAccess(clock: Clock) {
+  const sessions = new Sessions({ seal: new Seal(randomBytes(32)), clock })
+  const codes = new OneTimeCodes(clock)
+  return {
+    /** The token of a request's session. The API server checks it as if it came in a header. */
+    tokenOf(request: SessionRequest): string | undefined {
+      const identity = sessions.find(request)
+      return identity && 'token' in identity ? identity.token : undefined
+    },
+    routes: (nameOf: (token: string) => string | undefined): readonly Route[] =>
+      signInRoutes({ sessions, codes, nameOf: (token) => Promise.resolve(nameOf(token)) }),
+    /** The path of a link that signs one browser in as the user of this token. */
+    startLink: (token: string): string => linkPath(codes.make(token, startLinkMs)),
   }
 }

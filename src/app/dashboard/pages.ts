@@ -1,24 +1,21 @@
 import { extname } from 'node:path'
-import type { Client } from '../../client/client.ts'
 import { listPackageFiles, readPackageFile } from '../../packaging/package-files.ts'
 import { describeRef, refOf, type StoredObject } from '../../kube/object.ts'
-import type { Clock } from '../../runtime/time/clock.ts'
-import type { Route, RouteUser } from '../../runtime/http/route.ts'
+import type { Route } from '../../runtime/http/route.ts'
 import { restoreDeparture } from '../operations/restore.ts'
+import { actionRoutes } from './actions.ts'
+import type { PagePorts } from './page-ports.ts'
+import { namespacesRoute } from './reads.ts'
 
-export interface PagePorts {
-  /** A client with the rights of this user. */
-  readonly clientAs: (user: RouteUser) => Client
-  readonly clock: Clock
-}
-
-/** The dashboard at `/`: static files that hold no data, and the restore call, which the Kubernetes API lacks. */
+/** The dashboard at `/`: static files that hold no data, and what users do there. */
 export function dashboardRoutes(ports: PagePorts): readonly Route[] {
   const files = listPackageFiles('ui').filter((file) => extname(file) in mediaTypes)
   return [
     fileRoute('/', 'ui/index.html'),
     ...files.map((file) => fileRoute(`/ui/${file}`, `ui/${file}`)),
     restoreRoute(ports),
+    namespacesRoute(ports),
+    ...actionRoutes(ports),
   ]
 }
 
@@ -49,7 +46,7 @@ function fileRoute(path: string, file: string): Route {
 }
 
 /** `POST /sojourn/v1alpha1/departures/NAMESPACE/NAME/restore`: restores a deleted object with the caller's rights. */
-function restoreRoute({ clientAs, clock }: PagePorts): Route {
+function restoreRoute({ clientAs, clock, events }: PagePorts): Route {
   return {
     method: 'POST',
     path: '/sojourn/v1alpha1/departures/:namespace/:name/restore',
@@ -60,6 +57,8 @@ function restoreRoute({ clientAs, clock }: PagePorts): Route {
         { namespace, name },
         { now: clock.now() },
       )
+      const message = `${user.name} restored it on the dashboard, with ${objects.length} objects`
+      if (objects[0]) events.record(objects[0], { type: 'Normal', reason: 'UserAction', message })
       const refs = (restored: readonly StoredObject[]) => restored.map((object) => describeRef(refOf(object)))
       return { status: 200, body: { restored: refs(objects), already: refs(already), notes } }
     },

@@ -8,35 +8,29 @@ const maxBytes = 256 * 1024
 
 /** Encrypts and authenticates values for one purpose, so that a value sealed for another one cannot be used. */
 export class Seal {
-  /** The first key seals, all of them open: keys can be rotated. */
-  readonly #keys: readonly Buffer[]
+  readonly #key: Buffer
 
-  constructor(keys: readonly Buffer[]) {
-    this.#keys = keys
+  constructor(key: Buffer) {
+    this.#key = key
   }
 
   seal(purpose: string, value: unknown): string {
-    const [key] = this.#keys
-    if (!key) throw new Error('no key to seal with')
     const iv = randomBytes(ivBytes)
-    const cipher = createCipheriv(algorithm, key, iv).setAAD(Buffer.from(purpose))
+    const cipher = createCipheriv(algorithm, this.#key, iv).setAAD(Buffer.from(purpose))
     const sealed = Buffer.concat([cipher.update(deflateRawSync(JSON.stringify(value))), cipher.final()])
     return Buffer.concat([iv, cipher.getAuthTag(), sealed]).toString('base64url')
   }
 
-  /** Undefined for a value that none of the keys sealed for this purpose. */
+  /** Undefined for a value that another key sealed, or this one for another purpose. */
   open(purpose: string, text: string): unknown {
     const bytes = Buffer.from(text, 'base64url')
-    for (const key of this.#keys) {
-      try {
-        const decipher = createDecipheriv(algorithm, key, bytes.subarray(0, ivBytes), { authTagLength: tagBytes })
-        decipher.setAAD(Buffer.from(purpose)).setAuthTag(bytes.subarray(ivBytes, ivBytes + tagBytes))
-        const plain = Buffer.concat([decipher.update(bytes.subarray(ivBytes + tagBytes)), decipher.final()])
-        return JSON.parse(inflateRawSync(plain, { maxOutputLength: maxBytes }).toString('utf8'))
-      } catch {
-        // Sealed with another key, for another purpose, or not by this program.
-      }
+    try {
+      const decipher = createDecipheriv(algorithm, this.#key, bytes.subarray(0, ivBytes), { authTagLength: tagBytes })
+      decipher.setAAD(Buffer.from(purpose)).setAuthTag(bytes.subarray(ivBytes, ivBytes + tagBytes))
+      const plain = Buffer.concat([decipher.update(bytes.subarray(ivBytes + tagBytes)), decipher.final()])
+      return JSON.parse(inflateRawSync(plain, { maxOutputLength: maxBytes }).toString('utf8'))
+    } catch {
+      return undefined
     }
-    return undefined
   }
 }

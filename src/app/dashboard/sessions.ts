@@ -3,10 +3,24 @@ import type { Clock } from '../../runtime/time/clock.ts'
 import type { Seal } from './seal.ts'
 
 /** Whom a session acts as: the user of a bearer token, or a user whom the dashboard impersonates. */
-export type Identity = { readonly token: string } | { readonly user: string; readonly groups: readonly string[] }
+export type Identity =
+  | { readonly token: string; readonly name: string }
+  | { readonly user: string; readonly groups: readonly string[] }
 
-interface Session {
+/** What an OpenID Connect provider said of a user. */
+export interface Grant {
+  /** When the provider must be asked again. */
+  readonly expiresAt: number
+  readonly refreshToken?: string
+}
+
+/** A session's user, and until when the provider vouches for that. */
+export interface Proof {
   readonly identity: Identity
+  readonly grant?: Grant
+}
+
+interface Session extends Proof {
   readonly startedAt: number
   readonly seenAt: number
   /** Every request must repeat it in a header. Other sites and other ports of this host get the cookie at most. */
@@ -20,6 +34,8 @@ export interface SessionPorts {
   readonly idleMs?: number
   /** How long a session lasts at most. Defaults to 12 hours. */
   readonly maxMs?: number
+  /** Asks the provider for the user again. Undefined: the user must sign in again. Defaults to that. */
+  readonly renew?: (grant: Grant) => Promise<Proof | undefined>
 }
 
 /** The parts of a request that prove a session. Lower-case names. */
@@ -31,8 +47,10 @@ export interface SessionRequest {
 /** A cookie holds at most 4,096 bytes, its name and attributes included. */
 const chunkBytes = 3800
 const maxChunks = 3
-const attributes = 'Path=/; Secure; HttpOnly; SameSite=Strict'
+export const attributes = 'Path=/; Secure; HttpOnly; SameSite=Strict'
 const purpose = 'session'
+/** Pages refresh their session every five minutes: one that would expire before the next time is renewed. */
+const renewAheadMs = 360_000
 
 /**
  * Sessions of browsers, each in an encrypted cookie: the server keeps none. A page shows its session by the cookie, which scripts
@@ -43,31 +61,39 @@ export class Sessions {
   readonly #clock: Pick<Clock, 'now'>
   readonly #idleMs: number
   readonly #maxMs: number
+  readonly #renew: NonNullable<SessionPorts['renew']>
 
-  constructor({ seal, clock, idleMs = 3_600_000, maxMs = 43_200_000 }: SessionPorts) {
+  constructor({ seal, clock, idleMs = 3_600_000, maxMs = 43_200_000, renew }: SessionPorts) {
     this.#seal = seal
     this.#clock = clock
     this.#idleMs = idleMs
     this.#maxMs = maxMs
+    this.#renew = renew ?? (() => Promise.resolve(undefined))
   }
 
   /** The session of a request; undefined without one, after a timeout, and for requests that another site caused. */
   find(request: SessionRequest): Identity | undefined {
-    return this.#open(request)?.identity
+    const session = this.#open(request)
+    return session && this.#clock.now() < (session.grant?.expiresAt ?? Infinity) ? session.identity : undefined
   }
 
   /** Starts a session: its cookies, and the secret for the page. Undefined when the identity is too large for cookies. */
-  start(request: SessionRequest, identity: Identity): { cookies: string[]; secret: string } | undefined {
+  start(request: SessionRequest, proof: Proof): { cookies: string[]; secret: string } | undefined {
     const now = this.#clock.now()
     const secret = randomBytes(18).toString('base64url')
-    const cookies = this.#cookies(request, { identity, startedAt: now, seenAt: now, secret })
+    const cookies = this.#cookies(request, { ...proof, startedAt: now, seenAt: now, secret })
     return cookies && { cookies, secret }
   }
 
-  /** The cookies of the same session, used now; undefined without a session. */
-  refresh(request: SessionRequest): string[] | undefined {
+  /** The cookies of the same session, used now; undefined without a session, and when the provider no longer vouches for it. */
+  async refresh(request: SessionRequest): Promise<string[] | undefined> {
     const session = this.#open(request)
-    return session && this.#cookies(request, { ...session, seenAt: this.#clock.now() })
+    const now = this.#clock.now()
+    if (!session?.grant || now + renewAheadMs < session.grant.expiresAt)
+      return session && this.#cookies(request, { ...session, seenAt: now })
+    const renewed = await this.#renew(session.grant)
+    if (renewed) return this.#cookies(request, { ...session, ...renewed, seenAt: now })
+    return now < session.grant.expiresAt ? this.#cookies(request, { ...session, seenAt: now }) : undefined
   }
 
   /** Cookies that end every session of this browser here. */

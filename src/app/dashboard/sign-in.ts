@@ -1,11 +1,15 @@
 import type { Route, RouteRequest, RouteResponse } from '../../runtime/http/route.ts'
 import type { OneTimeCodes } from './one-time-codes.ts'
-import { isSameOrigin, type Identity, type Sessions } from './sessions.ts'
+import { isSameOrigin, type Identity, type Proof, type Sessions } from './sessions.ts'
 
 export interface SignInPorts {
   readonly sessions: Sessions
-  /** Whether the cluster accepts this token. */
-  isValid(token: string): Promise<boolean>
+  /** The user of a token; undefined when the cluster does not accept it. */
+  readonly nameOf: (token: string) => Promise<string | undefined>
+  /** Other ways to sign in, for the page. Defaults to none. */
+  readonly methods?: { readonly provider?: string }
+  /** Where the user signs out of the provider. */
+  signOutUrl?(identity: Identity | undefined): Promise<string | undefined>
   /** Where links can sign in; absent where the server makes none. */
   readonly codes?: OneTimeCodes
 }
@@ -17,21 +21,30 @@ export function signInRoutes(ports: SignInPorts): readonly Route[] {
   const { sessions, codes } = ports
   return [
     call('token', async (request) => {
-      const token = textIn(request.body, 'token')
-      if (token === undefined || !/^[\x21-\x7e]+$/.test(token) || !(await ports.isValid(token)))
-        return refused(401, 'The cluster does not accept this token.')
-      return signedIn(sessions, request, { token })
+      const token = textIn(request.body, 'token') ?? ''
+      const name = /^[\x21-\x7e]+$/.test(token) ? await ports.nameOf(token) : undefined
+      if (name === undefined) return refused(401, 'The cluster does not accept this token.')
+      return signedIn(sessions, request, { identity: { token, name } })
     }),
-    call('refresh', (request) => {
-      const cookies = sessions.refresh(request)
+    call('refresh', async (request) => {
+      const cookies = await sessions.refresh(request)
       return cookies ? { status: 200, headers: { 'set-cookie': cookies }, body: {} } : refused(401, 'Signed out.')
     }),
-    call('logout', (request) => ({ status: 200, headers: { 'set-cookie': sessions.end(request) }, body: {} })),
-    ...(codes ? linkRoutes(sessions, codes) : []),
+    call('logout', async (request) => {
+      const next = await ports.signOutUrl?.(sessions.find(request)).catch(() => undefined)
+      return { status: 200, headers: { 'set-cookie': sessions.end(request) }, body: { next } }
+    }),
+    {
+      method: 'GET',
+      path: '/auth/methods',
+      authenticated: false,
+      handle: () => Promise.resolve({ status: 200, body: ports.methods ?? {} }),
+    },
+    ...(codes ? linkRoutes(ports, codes) : []),
   ]
 }
 
-function linkRoutes(sessions: Sessions, codes: OneTimeCodes): readonly Route[] {
+function linkRoutes({ sessions, nameOf }: SignInPorts, codes: OneTimeCodes): readonly Route[] {
   return [
     {
       method: 'POST',
@@ -45,11 +58,12 @@ function linkRoutes(sessions: Sessions, codes: OneTimeCodes): readonly Route[] {
         return Promise.resolve({ status: 200, body: { path: linkPath(codes.make(token, linkMs)) } })
       },
     },
-    call('once', (request) => {
+    call('once', async (request) => {
       const token = codes.use(textIn(request.body, 'code') ?? '')
-      if (token === undefined)
+      const name = token === undefined ? undefined : await nameOf(token)
+      if (token === undefined || name === undefined)
         return refused(401, 'This link was used or has expired. Run "sojourn dashboard" for a new one.')
-      return signedIn(sessions, request, { token })
+      return signedIn(sessions, request, { identity: { token, name } })
     }),
   ]
 }
@@ -69,8 +83,8 @@ function call(name: string, handle: (request: RouteRequest) => RouteResponse | P
   }
 }
 
-function signedIn(sessions: Sessions, request: RouteRequest, identity: Identity): RouteResponse {
-  const started = sessions.start(request, identity)
+function signedIn(sessions: Sessions, request: RouteRequest, proof: Proof): RouteResponse {
+  const started = sessions.start(request, proof)
   if (!started) return refused(400, 'This token is too large for a session: use one with fewer groups.')
   return { status: 200, headers: { 'set-cookie': started.cookies }, body: { secret: started.secret } }
 }

@@ -6,6 +6,7 @@ import { openSqliteStore } from '../../apiserver/store/sqlite-store.ts'
 import { Client } from '../../client/client.ts'
 import { RecordWriter } from '../../departures/records/record-writer.ts'
 import { systemClock } from '../../runtime/time/clock.ts'
+import { EventRecorder } from '../../runtime/observability/event-recorder.ts'
 import type { Logger } from '../../runtime/observability/log.ts'
 import { secretKeepingTransport } from '../../runtime/observability/known-secrets.ts'
 import { loopLag } from '../../runtime/observability/process-metrics.ts'
@@ -25,12 +26,12 @@ import { noCollectorWarning } from './no-collector-warning.ts'
 import type { Config } from '../config/config.ts'
 import { embeddedAccess } from '../core/embedded-access.ts'
 import { createInstance } from '../core/instance.ts'
-import { BrowserAccess } from '../dashboard/browser-access.ts'
+import { browserAccess } from '../dashboard/browser-access.ts'
 import { dashboardRoutes } from '../dashboard/pages.ts'
 import { lockDataDirectory } from './data-directory.ts'
 import { EmbeddedWorkloads } from './embedded-workloads.ts'
 import { publishEndpoints } from './endpoints.ts'
-import { forecastRoute } from './forecast-route.ts'
+import { forecastRoute } from '../dashboard/forecast-route.ts'
 import { registerKinds } from '../../admission/register-kinds.ts'
 import { recordAccess } from './record-access.ts'
 import { userDeletionRecords } from './user-deletion-records.ts'
@@ -71,7 +72,7 @@ export async function startUp(given: Config, log: Logger): Promise<Up> {
   const home = Promise.withResolvers<Client>()
   const mayDo: MayDo = (user, access) => server.authorize(user, { subresource: '', ...access }).allowed
   const isSojourn = ({ name }: User) => name === sojournUser.name
-  const [browsers, kubernetes] = [new BrowserAccess(clock), new KubernetesAdmission(store)]
+  const [browsers, kubernetes] = [browserAccess(clock), new KubernetesAdmission(store)]
   const server = await createApiServer({
     store,
     clock,
@@ -99,11 +100,11 @@ export async function startUp(given: Config, log: Logger): Promise<Up> {
       log.error('internal error', { ...where, error: error instanceof Error ? error.stack : String(error) }),
   })
   const client = new Client(secretKeepingTransport(server.transportAs(sojournUser)))
-  await registerKinds(client)
-  home.resolve(client)
+  await registerKinds(client).then(() => home.resolve(client))
   const clientAs = (user: RouteUser) => new Client(server.transportAs(user))
-  routes.add(...dashboardRoutes({ clientAs, clock }), forecastRoute({ clientAs, clock, config }))
-  routes.add(...browsers.routes((token) => server.userOfToken(token) !== undefined))
+  const events = new EventRecorder('dashboard', { client, clock, log })
+  routes.add(...dashboardRoutes({ clientAs, clock, own: client, events }), forecastRoute({ clientAs, clock, config }))
+  routes.add(...browsers.routes((token) => server.userOfToken(token)?.name))
   const embedded = embeddedAccess(server)
   const instance = createInstance({ config, client, clock, log, routes, url: () => localUrl, embedded })
   const { informers, lifecycle } = instance

@@ -4,9 +4,14 @@ import type { KubeObject } from '../../kube/object.ts'
 import { shippedPolicies } from '../../admission/policies/policy.ts'
 import { creatorPolicies, type CreatorAdmission } from '../../admission/policies/creator-policy.ts'
 import type { Role } from '../config/config.ts'
-import { clusterRoles, peopleManifests, rbacFor } from './rbac.ts'
+import { peopleManifests, rbacFor } from './rbac.ts'
 import { workloadManifests } from './workloads.ts'
-import { emptySecret, promoterSecret, webhookManifests } from '../../admission/webhook-configuration.ts'
+import {
+  dashboardSecret,
+  emptySecret,
+  promoterSecret,
+  webhookManifests,
+} from '../../admission/webhook-configuration.ts'
 
 export { creatorAdmissions, type CreatorAdmission } from '../../admission/policies/creator-policy.ts'
 
@@ -29,7 +34,7 @@ export interface InstallOptions {
 export function installManifests(options: InstallOptions): readonly KubeObject[] {
   const labels = { 'app.kubernetes.io/name': 'sojourn', 'app.kubernetes.io/part-of': 'sojourn' }
   const { admission = 'MAP', restorers = [] } = options
-  const roles = clusterRoles.filter((role) => options.roles.includes(role))
+  const { roles } = options
   return [
     { apiVersion: 'v1', kind: 'Namespace', metadata: { name: sojournNamespace, labels } },
     ...allKinds.map(({ crd }) => crd),
@@ -44,7 +49,8 @@ export function installManifests(options: InstallOptions): readonly KubeObject[]
     ...(roles.includes('activator') ? shippedPolicies('service-policies') : []),
     ...(roles.includes('collector') ? shippedPolicies('bond-policies') : []),
     ...(roles.includes('promoter') ? [...shippedPolicies('approvals'), emptySecret(promoterSecret)] : []),
-    ...workloadManifests({ ...options, roles }),
+    ...(roles.includes('dashboard') ? [emptySecret(dashboardSecret)] : []),
+    ...workloadManifests(options),
     ...(roles.includes('cleaner') ? webhookManifests() : []),
   ]
 }

@@ -15,7 +15,12 @@ import { isRecord } from '../../systems/janitor/kubernetes/custom-references.ts'
 import { referrerTypes } from '../../systems/janitor/kubernetes/references/referrer-types.ts'
 import { creatorPolicy, recordPolicy } from '../../tenancy/creator-proof.ts'
 import type { Role } from '../config/config.ts'
-import { certificateSecret, promoterSecret, webhookName } from '../../admission/webhook-configuration.ts'
+import {
+  certificateSecret,
+  dashboardSecret,
+  promoterSecret,
+  webhookName,
+} from '../../admission/webhook-configuration.ts'
 
 /** A rule of RBAC. */
 export interface Rule {
@@ -30,10 +35,10 @@ export interface Rule {
 export const clusterRoles = ['cleaner', 'collector', 'janitor', 'promoter', 'activator', 'environments'] as const
 export type ClusterRole = (typeof clusterRoles)[number]
 
-/** What has permissions of its own: the roles, and the processes that take requests for the activator. */
-export type Component = ClusterRole | 'proxy'
+/** What has permissions of its own: the roles, and the processes that take requests: the activator's, and those of users. */
+export type Component = ClusterRole | 'proxy' | 'dashboard'
 
-/** The account of all roles, unless they are separate. Processes that take requests never use it. */
+/** The account of all roles, unless they are separate. Processes that take requests of users never use it. */
 export const commonAccount = 'sojourn'
 
 /** The permissions of one role, by scope. */
@@ -66,7 +71,8 @@ export function accessOf(role: Component): RoleAccess {
   const { cluster, own = [], credentials = [], options = {}, deletesTargets = true } = byRole[role]
   const needed = deletesTargets ? [...safeguards, events] : role === 'proxy' ? [] : [events]
   const here = deletesTargets ? [switches, leaseRule, ...own] : own
-  return { reviews, cluster: [...needed, ...cluster], own: here, credentials, options, deletesTargets }
+  const asked = role === 'dashboard' ? [] : reviews
+  return { reviews: asked, cluster: [...needed, ...cluster], own: here, credentials, options, deletesTargets }
 }
 
 const reviews: readonly Rule[] = [
@@ -216,6 +222,13 @@ const byRole: Readonly<Record<Component, Pick<RoleAccess, 'cluster'> & Partial<R
     own: [core(['secrets'], ['get', 'create']), ours(['savingsreports'], ['list', 'create', 'update', 'delete'])],
     credentials: [core(['secrets'], ['get'])],
   },
+  // Users act with their own rights: the dashboard's account has next to none.
+  dashboard: {
+    cluster: [core(['namespaces'], ['list'])],
+    own: [certificateRule(dashboardSecret)],
+    options: { impersonate: [core(['users'], ['impersonate']), core(['groups'], ['impersonate'])] },
+    deletesTargets: false,
+  },
 }
 
 /** All kinds that detectors read to find references and owners, Sojourn's own included. Without them, use and owner are unknown. */
@@ -260,7 +273,8 @@ export function rbacFor(roles: readonly Role[], options: RbacOptions = {}): read
 /** The roles among these that run in a cluster, and the proxy if the activator does. */
 export function componentsOf(roles: readonly Role[]): readonly Component[] {
   const wanted = clusterRoles.filter((role) => roles.includes(role))
-  return wanted.includes('activator') ? [...wanted, 'proxy'] : wanted
+  const proxy: Component[] = wanted.includes('activator') ? ['proxy'] : []
+  return [...wanted, ...proxy, ...roles.filter((role) => role === 'dashboard')]
 }
 
 /** The name of a component's RBAC objects and, where roles are separate, of its ServiceAccount and Deployment. */
@@ -270,7 +284,7 @@ export function nameOf(component: Component): string {
 
 /** The ServiceAccount of a component, and the name of its Deployment. */
 export function accountOf(component: Component, { separateRoles = false }: Pick<RbacOptions, 'separateRoles'>): string {
-  return separateRoles || component === 'proxy' ? nameOf(component) : commonAccount
+  return separateRoles || component === 'proxy' || component === 'dashboard' ? nameOf(component) : commonAccount
 }
 
 function roleManifests(role: Component, wanted: RbacOptions): readonly KubeObject[] {

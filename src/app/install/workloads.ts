@@ -1,11 +1,7 @@
 import { sojournNamespace } from '../../apis/group.ts'
 import type { KubeObject } from '../../kube/object.ts'
 import type { InstallOptions } from './install.ts'
-import { accountOf, componentsOf, nameOf, type ClusterRole, type Component } from './rbac.ts'
-
-interface WorkloadOptions extends Omit<InstallOptions, 'roles'> {
-  readonly roles: readonly ClusterRole[]
-}
+import { accountOf, componentsOf, nameOf, type Component } from './rbac.ts'
 
 /** One Deployment: its name is that of its ServiceAccount. */
 interface Workload {
@@ -18,7 +14,7 @@ const ports = { https: 7443, proxy: 7080, peers: 7081 }
 const takeoverPorts = { port: 20_000, endPort: 29_999 }
 
 /** Deployments, and the Services, NetworkPolicies and PodDisruptionBudgets that belong to them. */
-export function workloadManifests(options: WorkloadOptions): readonly KubeObject[] {
+export function workloadManifests(options: InstallOptions): readonly KubeObject[] {
   const byAccount = Map.groupBy(componentsOf(options.roles), (component) => accountOf(component, options))
   const workloads = [...byAccount].map(([name, components]) => ({ name, components }))
   return [
@@ -48,7 +44,7 @@ function selectorOf({ name, components }: Workload): Record<string, string> {
   }
 }
 
-function deployment(workload: Workload, options: WorkloadOptions): KubeObject {
+function deployment(workload: Workload, options: InstallOptions): KubeObject {
   const matchLabels = selectorOf(workload)
   return {
     apiVersion: 'apps/v1',
@@ -85,7 +81,7 @@ function deployment(workload: Workload, options: WorkloadOptions): KubeObject {
   }
 }
 
-function container(workload: Workload, options: WorkloadOptions) {
+function container(workload: Workload, options: InstallOptions) {
   const probe = (path: string) => ({ httpGet: { path, port: 'https', scheme: 'HTTPS' }, timeoutSeconds: 5 })
   return {
     name: 'sojourn',
@@ -109,7 +105,7 @@ function container(workload: Workload, options: WorkloadOptions) {
   }
 }
 
-function argsOf(workload: Workload, { dryRun }: WorkloadOptions): readonly string[] {
+function argsOf(workload: Workload, { dryRun }: InstallOptions): readonly string[] {
   const roles = workload.components.map((component) => (component === 'proxy' ? 'activator' : component))
   return [
     'run',
@@ -124,12 +120,12 @@ function argsOf(workload: Workload, { dryRun }: WorkloadOptions): readonly strin
         ]
       : []),
     ...(isProxy(workload) ? ['--drain-delay=5s', '--drain=45s'] : []),
-    ...(dryRun ? ['--dry-run'] : []),
+    ...(dryRun && roles[0] !== 'dashboard' ? ['--dry-run'] : []),
   ]
 }
 
 /** The address and name by which the other replicas find this one. */
-function peerEnvironment({ activatorNamespace }: WorkloadOptions): readonly Readonly<Record<string, unknown>>[] {
+function peerEnvironment({ activatorNamespace }: InstallOptions): readonly Readonly<Record<string, unknown>>[] {
   return [
     { name: 'POD_IP', valueFrom: { fieldRef: { fieldPath: 'status.podIP' } } },
     { name: 'POD_NAME', valueFrom: { fieldRef: { fieldPath: 'metadata.name' } } },

@@ -1,5 +1,6 @@
 import { stringify } from 'yaml'
 import { readConfig, roles } from '../../app/config/config.ts'
+import { flagsOf } from '../../app/config/flags.ts'
 import { creatorAdmissions, installManifests, type CreatorAdmission } from '../../app/install/install.ts'
 import { tenantManifests } from '../../app/install/rbac.ts'
 import { textFlag, UsageError, type Command } from '../terminal/command.ts'
@@ -20,38 +21,26 @@ Examples:
   sojourn install --separate-roles          # a Deployment and an account for each role
   sojourn install tenant team-a            # the right to act as the ServiceAccounts of team-a
   sojourn install tenant team-a --targets deployments.apps,configmaps   # there and for these only (Kubernetes 1.36)`,
-  flags: {
-    only: { type: 'string', value: 'ROLE,…', help: 'Install only these roles (default: all that run in a cluster)' },
-    image: { type: 'string', value: 'IMAGE', help: `The container image (default: ${defaultImage})` },
-    replicas: { type: 'string', value: 'N', help: 'Replicas of each Deployment (default: 2)' },
-    'activator-namespace': {
-      type: 'string',
-      value: 'NAME',
-      help: 'Limit the activator to this namespace, with a Role in it (default: all namespaces)',
-    },
-    'separate-roles': {
-      type: 'boolean',
-      help: 'A Deployment with its own ServiceAccount for each role (default: one for all roles, and one for the proxy)',
-    },
+  flags: flagsOf({
+    only: 'ROLE,…: Install only these roles (default: all that run in a cluster)',
+    image: `IMAGE: The container image (default: ${defaultImage})`,
+    replicas: 'N: Replicas of each Deployment (default: 2)',
+    'activator-namespace': 'NAME: Limit the activator to this namespace, with a Role in it (default: all namespaces)',
+    'separate-roles':
+      'A Deployment with its own ServiceAccount for each role (default: one for all roles, and one for the proxy)',
     admission: {
       type: 'string',
       value: 'HOW',
       help: 'What records the creators of objects: MAP (Kubernetes 1.36), Webhook (1.30) or Off (default: MAP)',
       completes: creatorAdmissions,
     },
-    restorers: {
-      type: 'string',
-      value: 'USER,…',
-      help: 'Users that restore backups: the records of creators that they bring along are kept (default: none)',
-    },
-    targets: {
-      type: 'string',
-      value: 'PLURAL[.GROUP],…',
-      help: 'Of a tenant: what its ServiceAccounts may be used for, by constrained impersonation (default: whatever they may do)',
-    },
-    'dry-run': { type: 'boolean', help: 'Install with --dry-run: make all decisions, delete nothing' },
-    'crds-only': { type: 'boolean', help: 'Print only the CustomResourceDefinitions' },
-  },
+    restorers:
+      'USER,…: Users that restore backups: the records of creators that they bring along are kept (default: none)',
+    targets:
+      'PLURAL[.GROUP],…: Of a tenant: what its ServiceAccounts may be used for, by constrained impersonation (default: whatever they may do)',
+    'dry-run': 'Install with --dry-run: make all decisions, delete nothing',
+    'crds-only': 'Print only the CustomResourceDefinitions',
+  }),
   words: { min: 0, max: 2 },
   run({ flags, words, io }) {
     const [what, namespace = '', ...more] = words

@@ -16,7 +16,8 @@ While the cluster does not answer, it retries and /readyz answers 503. When the 
 
 Examples:
   sojourn run --kubeconfig ~/.kube/config --dry-run
-  sojourn run --only cleaner,collector`,
+  sojourn run --only cleaner,collector
+  sojourn run --only dashboard`,
   flags: configFlags,
   async run({ flags, io }) {
     const given = flags as Record<string, string | boolean | undefined>
@@ -24,10 +25,15 @@ Examples:
     const embedded = config.only.filter((role) => role === 'api' || role === 'workloads')
     if (embedded.length > 0 && config.only.length < roles.length)
       throw new UsageError(`the role ${embedded[0]} runs only in "sojourn up": remove it from --only`)
-    const { startRun } = await import('../../app/cluster/run.ts')
+    const isDashboard = config.only.includes('dashboard') && config.only.length < roles.length
+    if (isDashboard && config.only.length > 1)
+      throw new UsageError('the dashboard runs alone, with an account that has no rights of its own: --only dashboard')
+    const start = isDashboard
+      ? (await import('../../app/dashboard/cluster-dashboard.ts')).startDashboard
+      : (await import('../../app/cluster/run.ts')).startRun
     const { signal } = io
     const cluster = findConfig({ flags, io }, io.env.KUBE_CONFIG_PATH)
-    const running = await startRun(config, cluster, { log: createLog(config, io), signal }).catch((error: unknown) => {
+    const running = await start(config, cluster, { log: createLog(config, io), signal }).catch((error: unknown) => {
       if (!signal.aborted) throw error
     })
     if (!running) return 0

@@ -1,5 +1,6 @@
 import { request as httpRequest, type Agent as PlainAgent } from 'node:http'
 import { request as httpsRequest, type Agent, type RequestOptions } from 'node:https'
+import { flatHeaders } from '../../kube/transport.ts'
 import { systemClock } from '../time/clock.ts'
 import type { Outgoing } from './outgoing.ts'
 
@@ -91,7 +92,11 @@ export function send(request: HttpRequest, agent: Agent | PlainAgent): Promise<H
       })
       incoming.on('error', reject)
       incoming.on('end', () =>
-        resolve({ status: incoming.statusCode ?? 0, headers: flat(incoming.headers), body: Buffer.concat(chunks) }),
+        resolve({
+          status: incoming.statusCode ?? 0,
+          headers: flatHeaders(incoming.headers),
+          body: Buffer.concat(chunks),
+        }),
       )
     })
     // The whole answer, not the first byte: a server that sends a byte now and then must not hold a worker.
@@ -100,10 +105,4 @@ export function send(request: HttpRequest, agent: Agent | PlainAgent): Promise<H
     outgoing.on('error', reject)
     outgoing.end(body)
   })
-}
-
-function flat(headers: Readonly<Record<string, string | string[] | undefined>>): Record<string, string> {
-  return Object.fromEntries(
-    Object.entries(headers).map(([name, value]) => [name, Array.isArray(value) ? value.join(', ') : (value ?? '')]),
-  )
 }

@@ -23,7 +23,7 @@ export interface RouteRequest {
   readonly user?: RouteUser
 }
 
-/** An answer as a value: text goes out as it is, anything else as JSON. */
+/** An answer as a value: text goes out as it is, an async iterable as lines of JSON, anything else as JSON. */
 export interface RouteResponse {
   readonly status: number
   /** Lower-case names; several values for `set-cookie`. */

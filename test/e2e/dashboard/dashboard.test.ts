@@ -37,7 +37,7 @@ describe.skipIf(!chromiumPath)('the dashboard in Chromium', { timeout: 120_000 }
 
   it('lists a Cleaner and opens its details with Enter', async () => {
     const page = await at('Overview')
-    await page.getByRole('option', { name: /Cleaner preview-142, NotExpired, expires in 2 h/ }).waitFor()
+    await page.getByRole('option', { name: /preview-142 Cleaner.*NotExpired.*expires in 2 h/ }).waitFor()
     await page.getByLabel('Filter managed objects').fill('preview')
     await page.getByRole('listbox', { name: 'Managed objects' }).focus()
     await page.keyboard.press('Home')
@@ -71,7 +71,7 @@ describe.skipIf(!chromiumPath)('the dashboard in Chromium', { timeout: 120_000 }
     const page = await at('Forecast')
     await page.getByText(/× leaves.*objects/).waitFor()
     const list = page.getByRole('listbox', { name: 'Forecast events' })
-    await list.getByRole('option', { name: /Cleaner preview-142 leaves/ }).waitFor()
+    await list.getByRole('option', { name: /preview-142 Cleaner.*leaves/ }).waitFor()
     const days = page.getByRole('slider', { name: 'Day' })
     await days.focus()
     await page.keyboard.press('End')

@@ -85,7 +85,7 @@ describe.skipIf(!chromiumPath)('the Environments page', { timeout: 120_000 }, ()
     await expect.poll(isLeaving).toBe(true)
   })
 
-  it('offers no action to a user without the right', async () => {
+  it('disables the actions of a user without the right, and says why', async () => {
     await visitor.open()
     await visitor.signIn('sojourn:viewer')
     let answered = 0
@@ -98,7 +98,14 @@ describe.skipIf(!chromiumPath)('the Environments page', { timeout: 120_000 }, ()
     // Both rights of each card are known.
     const cards = await visitor.page.getByRole('article').count()
     await expect.poll(() => answered).toBeGreaterThanOrEqual(2 * cards)
-    expect(await visitor.page.getByRole('article').getByRole('button').count()).toBe(0)
+    const buttons = visitor.page.getByRole('article').getByRole('button')
+    const enabled = buttons.and(visitor.page.locator(':not([aria-disabled=true])'))
+    await expect.poll(() => enabled.count()).toBe(0)
+    const sleep = visitor.page.getByRole('button', { name: 'Sleep shop-pr-42' })
+    expect(await sleep.getAttribute('title')).toContain('You may not patch environments in shop-pr-42')
+    await sleep.click({ force: true })
+    await visitor.page.getByRole('alert').getByText('You may not patch environments in shop-pr-42').waitFor()
+    expect(await visitor.page.getByRole('dialog').count()).toBe(0)
   })
 
   it.each([

@@ -8,7 +8,7 @@ import { loadKubeconfig } from '../../client/kubeconfig.ts'
 import { networkTransport } from '../../client/network-transport.ts'
 import { silentLogger } from '../../runtime/observability/log.ts'
 import { readConfig } from '../config/config.ts'
-import { startUp, type Up } from './up.ts'
+import { startUp, type Up } from '../embedded/up.ts'
 
 let data: string
 let up: Up

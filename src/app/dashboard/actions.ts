@@ -1,0 +1,57 @@
+import type { StoredObject } from '../../kube/object.ts'
+import { isStatusError } from '../../kube/status-error.ts'
+import type { Route } from '../../runtime/http/route.ts'
+import type { PagePorts } from './page-ports.ts'
+
+const name = '[a-z0-9][a-z0-9.-]*'
+/** What the pages change: their writes pass here, everything else is kubectl's. */
+const writable = new RegExp(
+  `^(?:${[
+    `PATCH /apis/sojourn.dev/v1alpha1/namespaces/${name}/environments/${name}`,
+    `POST /apis/sojourn.dev/v1alpha1/namespaces/${name}/approvals`,
+    `POST /apis/sojourn.dev/v1alpha1/cleanupoptouts`,
+    `PATCH /apis/sojourn.dev/v1alpha1/cleanupoptouts/${name}`,
+    `POST /api/v1/namespaces/sojourn-system/configmaps`,
+    `PATCH /api/v1/namespaces/sojourn-system/configmaps/sojourn-door`,
+    `DELETE /api/v1/namespaces/${name}`,
+  ].join('|')})$`,
+)
+const verbs = { POST: 'created', PATCH: 'changed', DELETE: 'deleted' } as const
+
+/** `POST|PATCH|DELETE /act/apis/…`: a write to the Kubernetes API with the rights of the user, which leaves an Event with the user's name. */
+export function actionRoutes({ clientAs, events }: PagePorts): readonly Route[] {
+  return (['POST', 'PATCH', 'DELETE'] as const).map((method) => ({
+    method,
+    path: /^\/act\/apis?\/.*/,
+    // The API server authorizes the write itself.
+    authenticated: false,
+    async handle({ url, body: text, headers, user }) {
+      const path = (url.split('?')[0] ?? '').slice('/act'.length)
+      if (!user) return { status: 401, body: { message: 'Sign in first.' } }
+      if (!writable.test(`${method} ${path}`))
+        return { status: 403, body: { message: `The dashboard does not ${method} ${path}.` } }
+      const body: unknown = text === '' ? undefined : JSON.parse(text)
+      const request = { method, path, headers: { 'content-type': headers['content-type'] ?? 'application/json' }, body }
+      try {
+        const written = await clientAs(user).request(request)
+        const object = written.body as StoredObject
+        const changes = method === 'DELETE' ? '' : changesIn(body).join(', ')
+        const message = `${user.name} ${verbs[method]} it on the dashboard${changes ? `: ${changes}` : ''}`
+        events.record(object, { type: 'Normal', reason: 'UserAction', message })
+        return { status: written.status, body: object }
+      } catch (error) {
+        if (!isStatusError(error)) throw error
+        return { status: error.code, body: { message: error.message, reason: error.reason } }
+      }
+    },
+  }))
+}
+
+/** `spec.power=Asleep`, for each field that a body sets. */
+function changesIn(value: unknown, path = ''): readonly string[] {
+  if (typeof value === 'object' && value !== null && !Array.isArray(value))
+    return Object.entries(value)
+      .filter(([field]) => path !== '' || field === 'spec' || field === 'data')
+      .flatMap(([field, inner]) => changesIn(inner, path === '' ? field : `${path}.${field}`))
+  return [`${path}=${String(value as string).slice(0, 100)}`]
+}

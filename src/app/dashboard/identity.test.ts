@@ -1,0 +1,43 @@
+import { describe, expect, it } from 'vitest'
+import { readConfig } from '../config/config.ts'
+import { userInClaims } from './identity.ts'
+
+const textsOf = (flags: Readonly<Record<string, string>> = {}) => readConfig({ flags, env: {} }).dashboard.texts
+const ada = { email: 'ada@example.org', groups: ['devs', 'ops'] }
+
+describe('users of a provider', () => {
+  it('are named by the claims, with the prefixes', () => {
+    const texts = textsOf({ 'oidc-username-prefix': 'oidc:', 'oidc-groups-prefix': 'oidc:' })
+    expect(userInClaims(ada, texts)).toEqual({ user: 'oidc:ada@example.org', groups: ['oidc:devs', 'oidc:ops'] })
+    expect(userInClaims({ email: 'a@b.c', groups: 'devs' }, textsOf())).toEqual({ user: 'a@b.c', groups: ['devs'] })
+    expect(userInClaims({ email: 'a@b.c' }, textsOf())).toEqual({ user: 'a@b.c', groups: [] })
+  })
+
+  it('have only the groups that the operator allows', () => {
+    const allowed = textsOf({ 'impersonate-groups': 'ops,other' })
+    expect(userInClaims(ada, allowed)).toEqual({ user: 'ada@example.org', groups: ['ops'] })
+  })
+
+  it.each([
+    ['no name', { groups: [] }, 'no claim "email"'],
+    ['an empty name', { email: '' }, 'no claim "email"'],
+    ['an unverified address', { ...ada, email_verified: false }, 'not verified'],
+    ['a reserved name', { email: 'system:admin' }, 'reserves'],
+    ['a reserved group', { ...ada, groups: ['devs', 'system:masters'] }, 'reserves'],
+    ['a reserved group in other letters', { ...ada, groups: [' System:masters'] }, 'reserves'],
+    ['groups that are no texts', { ...ada, groups: [1] }, 'not texts'],
+    ['groups behind another address', { ...ada, groups: { src1: {} } }, 'not texts'],
+    ['a name of two lines', { email: 'a\r\nImpersonate-Group: system:masters' }, 'cannot be impersonated'],
+    ['a name that a header cannot carry', { email: 'zoë@example.org' }, 'cannot be impersonated'],
+  ])('are refused with %s', (_, claims, why) => {
+    expect(userInClaims(claims, textsOf())).toContain(why)
+  })
+})
+
+it('needs the address of the dashboard to send users to a provider', () => {
+  const read = (flags: Readonly<Record<string, string>>) => () => readConfig({ flags, env: {} })
+  const oidc = { 'oidc-issuer': 'https://id.example.org', 'oidc-client-id': 'x' }
+  expect(read(oidc)).toThrow('--public-url')
+  expect(read({ ...oidc, 'public-url': 'https://a.example.org/prefix' })).toThrow('without a path')
+  expect(read({ ...oidc, 'oidc-issuer': 'http://id.example.org', 'public-url': 'https://a' })).toThrow('https URL')
+})

@@ -1,0 +1,26 @@
+import type { DashboardConfig } from '../config/dashboard-config.ts'
+
+/** A user as another server names it, to be impersonated; a text says why there is none. */
+type Named = { readonly user: string; readonly groups: readonly string[] } | string
+
+/** The user that a provider's claims name. */
+export function userInClaims(claims: Readonly<Record<string, unknown>>, texts: DashboardConfig['texts']): Named {
+  const claim = texts['oidc-username-claim']
+  const [name, found = []] = [claims[claim], claims[texts['oidc-groups-claim']]]
+  if (typeof name !== 'string' || name === '') return `The provider sent no claim "${claim}".`
+  if (claim === 'email' && claims.email_verified === false) return `The provider has not verified ${name}.`
+  const groups: readonly unknown[] = Array.isArray(found) ? found : [found]
+  if (!groups.every((group) => typeof group === 'string')) return 'The provider sent groups that are not texts.'
+  const prefixed = groups.map((group) => texts['oidc-groups-prefix'] + group)
+  return checked(texts['oidc-username-prefix'] + name, prefixed, texts)
+}
+
+/** Only names that Kubernetes does not reserve, and that a header can carry unchanged. */
+function checked(user: string, given: readonly string[], texts: DashboardConfig['texts']): Named {
+  const allowed = texts['impersonate-groups'].split(',').filter(Boolean)
+  const groups = [...new Set(given)].filter((group) => allowed.length === 0 || allowed.includes(group))
+  const reserved = [user, ...groups].find((name) => /^\s*system:/i.test(name))
+  if (reserved !== undefined) return `"${reserved}" is a name that Kubernetes reserves: it is never impersonated.`
+  const odd = [user, ...groups].find((name) => !/^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/.test(name))
+  return odd === undefined ? { user, groups } : `The name ${JSON.stringify(odd)} cannot be impersonated.`
+}
