@@ -1,7 +1,8 @@
 import { defineKind } from './define-kind.ts'
-import { conditions, integer, object, secretName } from './schema.ts'
+import { conditions, integer, object, string } from './schema.ts'
 
-const nameOf = (description: string) => object(description, { name: secretName })
+const nameOf = (description: string) =>
+  object(description, { name: string('Name of the object.', { minLength: 1, maxLength: 253 }) })
 
 /** Another cluster that pipelines and policies may refer to, and the Secret with its credentials. */
 export const gitopsCluster = defineKind({

@@ -41,11 +41,7 @@ export const integer = scalar<TInteger>('integer')
 export const number = scalar<TNumber>('number')
 export const boolean = scalar<TBoolean>('boolean')
 
-/** The name of a Secret in a fixed namespace. It is no path, so that it leads to no other one. */
-export const secretName = string('Name of the Secret.', {
-  pattern: '^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$',
-  maxLength: 253,
-})
+export const secretName = string('Name of the Secret.', { minLength: 1 })
 
 function scalar<T extends TSchema>(type: string): (...about: About) => T {
   return (...about) => schema<T>({ type }, about)

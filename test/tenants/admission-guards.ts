@@ -40,5 +40,5 @@ export const admissionGuards: readonly Guard[] = [
     ['31', 'if (!old || !deepEqual(old.spec, object.spec)) return', 'if (!old) return'],
   ]),
   ...inFile('deploy/policies/bond-policies.yaml', [['46', 'policyName: sojourn-depends-on', 'policyName: another']]),
-  ...inFile('src/apis/schema.ts', [['13', "pattern: '^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$',", '']]),
+  ...inFile('src/client/resource-path.ts', [['13', '`/${encodeURIComponent(name)}`', '`/${name}`']]),
 ]
