@@ -142,7 +142,9 @@ describe.each(worlds)('what a tenant reads by reference: $name', ({ start }) => 
     const everywhere = world.as('administrator')
     expect(await everywhere.get(secrets, { namespace: 'b', name: 'far' })).toBeDefined()
     for (const name of ['b/far', '../b/far', 'b%2Ffar', '../../b/secrets/far', '..%2F..%2Fb%2Fsecrets%2Ffar'])
-      await expect(everywhere.get(secrets, { namespace: 'a', name })).rejects.toThrow(/not found|could not find|invalid/)
+      await expect(everywhere.get(secrets, { namespace: 'a', name })).rejects.toThrow(
+        /not found|could not find|invalid/,
+      )
   })
 
   it('46: an annotation deletes nothing that its author may not delete', async () => {

@@ -219,11 +219,6 @@ describe('create', () => {
     })
   })
 
-  it('refuses webhooks, which it would not call', async () => {
-    const path = 'admissionregistration.k8s.io/v1/validatingwebhookconfigurations'
-    await expect(world.create(path, { metadata: { name: 'w' } })).rejects.toMatchObject({ code: 422 })
-  })
-
   it('keeps Events of both groups as one', async () => {
     await world.create('events.k8s.io/v1/events', {
       metadata: { name: 'e' },
