@@ -15,7 +15,7 @@ import { Informers } from '../src/runtime/cache/informers.ts'
 import { silentLogger } from '../src/runtime/observability/log.ts'
 import { Metrics } from '../src/runtime/observability/metrics.ts'
 import { quietClock } from '../src/runtime/time/quiet-clock.ts'
-import type { CleanerPorts } from '../src/systems/cleaner/ports.ts'
+import type { CleanerPorts, Notices } from '../src/systems/cleaner/ports.ts'
 import { cleanerController } from '../src/systems/cleaner/controller.ts'
 import { sendEvent, outboxController } from '../src/systems/cleaner/outbox.ts'
 
@@ -135,11 +135,14 @@ export async function startCleaner(
     through = (transport) => transport,
     send,
     transact,
+    notices,
   }: {
     through?: (transport: Transport) => Transport
     send?: NonNullable<CleanerPorts['send']>
     /** Whether it deletes in the store of the server, as in `sojourn up`. Defaults to over the API. */
     transact?: Transact
+    /** How it tells people before a deletion. Defaults to not at all. */
+    notices?: Notices
   } = {},
 ): Promise<CleanerProcess> {
   const client = new Client(through(world.server.transport))
@@ -173,6 +176,7 @@ export async function startCleaner(
       type,
       http: world.http,
       ...(send ? { send } : {}),
+      ...(notices ? { notices } : {}),
       transact,
     }).start(stop.signal),
   )

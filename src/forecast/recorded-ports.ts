@@ -14,6 +14,7 @@ import type { RecordedForge } from './recorded-forge.ts'
 import type { StartOptions } from '../systems/activator/start-activator.ts'
 import type { AccountantOptions } from '../systems/savings/accountant.ts'
 import type { CleanerOptions } from '../systems/cleaner/controller.ts'
+import type { WarningOptions } from '../systems/cleaner/keep.ts'
 import type { CreateOptions as EnvironmentsOptions } from '../systems/environments/environments.ts'
 import type { JanitorOptions } from '../systems/janitor/janitor.ts'
 import type { PromoterOptions } from '../systems/promoter/controller.ts'
@@ -50,6 +51,7 @@ export function recordedPorts(ports: RecordingPorts): ExternalPorts {
   const unreachable = () => Promise.reject(new Error('a forecast calls no forge'))
   return {
     cleaner: {
+      openChannel: recorded,
       send(sink, { headers, body }) {
         const { name, namespace } = JSON.parse(body) as { readonly name: string; readonly namespace: string }
         record({
@@ -86,7 +88,7 @@ function noticeEvents(
   return items.map(({ kind: resource, namespace, name, object, reasons, deletionAt }) => ({
     ...told,
     what: 'told',
-    system: words.component === 'environments' ? 'environments' : 'janitor',
+    system: words.component,
     object: object ?? { apiVersion: '', kind: resource, ...placeOf({ name, namespace }) },
     because: kind,
     why: reasons.join('; '),
@@ -125,7 +127,7 @@ async function copyCluster(
 
 /** How systems reach the world outside their cluster. A missing port means the network; a forecast replaces them all. */
 export interface ExternalPorts {
-  readonly cleaner?: Pick<CleanerOptions, 'send'>
+  readonly cleaner?: Pick<CleanerOptions, 'send'> & Pick<WarningOptions, 'openChannel'>
   readonly janitor?: Pick<JanitorOptions, 'openChannel' | 'wrapCloud' | 'withoutLeases'>
   readonly environments?: Pick<EnvironmentsOptions, 'openChannel' | 'http' | 'assumesPulls'>
   readonly promoter?: Pick<PromoterOptions, 'perform' | 'adjustTarget' | 'resync'>

@@ -1,4 +1,5 @@
 import type { ObjectRef } from '../kube/object.ts'
+import type { Logger } from '../runtime/observability/log.ts'
 
 /** One resource that a notice announces. */
 export interface NoticeItem {
@@ -35,7 +36,7 @@ export interface NoticeWords {
   readonly title: string
   readonly intro: { readonly one: string; readonly many: string }
   readonly keep: string
-  readonly component: string
+  readonly component: 'janitor' | 'environments' | 'cleaner'
   readonly eventReason: string
   /** Beginning of the type of CloudEvents. */
   readonly eventType: string
@@ -97,6 +98,36 @@ export interface Channel {
   readonly audience: (typeof audiences)[number]
   /** Rejects when the notice is not known to have arrived. */
   send(notice: Notice, signal: AbortSignal): Promise<Delivery>
+}
+
+/** What telling people came to. */
+export interface Told {
+  readonly isTold: boolean
+  readonly error?: string
+}
+
+/** Sends a notice by all channels. The ones nearest to the owner decide whether it counts. */
+export async function deliver(
+  notice: Notice,
+  channels: readonly Channel[],
+  { signal, log }: { readonly signal: AbortSignal; readonly log: Logger },
+): Promise<Told> {
+  const usable = channels.filter(({ audience }) => audience !== 'owner' || notice.to.length > 0)
+  const nearest = audiences.find((audience) => usable.some((channel) => channel.audience === audience))
+  let isTold = false
+  let error = usable.length === 0 ? 'the owner has no address that a channel can use' : undefined
+  for (const channel of usable) {
+    try {
+      const { accepted, rejected } = await channel.send(notice, signal)
+      if (channel.audience === nearest && accepted.length > 0) isTold = true
+      if (accepted.length === 0) error ??= rejected[0]?.error
+    } catch (failure) {
+      if (signal.aborted) throw failure
+      error ??= `channel ${channel.name}: ${(failure as Error).message}`.slice(0, 300)
+      log.error('notice not sent', { channel: channel.name, error: failure })
+    }
+  }
+  return { isTold, ...(error === undefined ? {} : { error }) }
 }
 
 /** `Mon, 16 Mar 2026, 10:00 (America/Los_Angeles)`: the same in every part of a notice. */

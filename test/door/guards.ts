@@ -50,6 +50,63 @@ const plans = [
   ]),
 ]
 
+/** What keeps a deletion from happening unannounced, too early, or against a user's keep. */
+const warnings = [
+  ...inFile('src/systems/cleaner/decision/warning.ts', [
+    [
+      'announces the deletion once, a day before, and deletes on',
+      'now < date ? untilDate(date) : decision',
+      'decision',
+    ],
+    ['counts the whole warning from the notice, however short its TTL', ', now + warn.beforeMs)', ')'],
+    [
+      'deletes nothing while no channel accepts the notice',
+      'if (warning?.toldAt !== undefined) return',
+      'if (warning !== undefined) return',
+    ],
+    ['announces a changed spec again', 'warning?.generation === metadata.generation &&', 'warning !== undefined &&'],
+    ['and again when they were false after the date', 'return areFalse && toldAt', 'return !areFalse && toldAt'],
+    ['is kept by the link of its notice by POST only', '>= keptUntil(status)', '>= 0'],
+  ]),
+  ...inFile('src/systems/cleaner/tell.ts', [
+    [
+      'keeps everything while a channel does not exist',
+      'if (!found) return wait(',
+      'if (!found) continue\n    if (!found) return wait(',
+    ],
+    [
+      'uses no channel that the identity behind it may not get',
+      'if (refusal) return decideRefused(',
+      'if (false as boolean) return decideRefused(',
+    ],
+    [
+      'does not announce a dry run',
+      "if (verdict.because === 'outside-window'",
+      "if (verdict.because === 'dry-run' || verdict.because === 'outside-window'",
+    ],
+    [
+      'does not announce what is marked to be kept',
+      "if (verdict.result !== 'held' && verdict.result !== 'refused') return undefined",
+      'if (verdict) return undefined',
+    ],
+    [
+      'is told once and not deleted early, wherever the process is killed',
+      'currentWarning(self)?.announcedAt ?? formatTime(now)',
+      'formatTime(now)',
+    ],
+  ]),
+  ...inFile('src/notices/keep-page.ts', [
+    ['is kept by the link of its notice by POST only', "if (verdict === 'forged')", 'if (false as boolean)'],
+    ['is kept by the link of its notice by POST only', 'if (!isPost) return ask(', 'if (false as boolean) return ask('],
+    [
+      'is kept by the link of its notice by POST only',
+      "announcement?.generation !== Number(request.query['generation'])",
+      '!announcement',
+    ],
+    ['changes nothing from the link in a dry run', 'if (dryRun) return page', 'if (false as boolean) return page'],
+  ]),
+]
+
 const door = inFile('src/departures/door/door.ts', [
   // The object is read when it is to go, not when it was judged.
   [
@@ -435,6 +492,7 @@ const others: readonly Guard[] = [
 export const guards: readonly Guard[] = [
   ...door,
   ...plans,
+  ...warnings,
   ...protectionCache,
   ...judge,
   ...protection,

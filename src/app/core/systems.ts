@@ -23,7 +23,7 @@ export interface Started {
 /** How each role is started. Its code is loaded only then. `api` and `workloads` belong to the embedded server alone. */
 export const systems: Readonly<Partial<Record<Role, StartSystem>>> = {
   async cleaner(instance) {
-    const { client, informers, door, events, actAs, networks, external, embedded, lifecycle } = instance
+    const { config, client, informers, door, events, actAs, networks, external, embedded, routes, lifecycle } = instance
     const ports = leaderPorts(instance, 'cleaner')
     const { cleanerKinds } = await import('../../apis/cleaner-kinds.ts')
     const { cleanerController } = await import('../../systems/cleaner/controller.ts')
@@ -32,7 +32,17 @@ export const systems: Readonly<Partial<Record<Role, StartSystem>>> = {
     const { http } = networks.tenants
     const send: CleanerPorts['send'] = (sink, event) => sendEvent(http, sink, event)
     lifecycle.run('cleaner', outboxController({ client, informers, events, ports, send, ...external.cleaner }))
-    const common = { client, informers, door, events, actAs, ports, http, transact: embedded?.transact }
+    const { createWarnings } = await import('../../systems/cleaner/keep.ts')
+    const { notices, routes: pages } = createWarnings({
+      client,
+      clock: ports.clock,
+      network: networks.administrators,
+      publicUrl: () => instance.publicUrl(),
+      dryRun: config.dryRun,
+      ...external.cleaner,
+    })
+    routes.add(...pages)
+    const common = { client, informers, door, events, actAs, ports, http, notices, transact: embedded?.transact }
     for (const { type } of cleanerKinds)
       lifecycle.run('cleaner', cleanerController({ ...common, type, ...external.cleaner }))
   },

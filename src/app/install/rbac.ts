@@ -121,6 +121,7 @@ const byRole: Readonly<Record<Component, Pick<RoleAccess, 'cluster'> & Partial<R
       { apiGroups: ['cleaner.vtex.dev'], resources: ['cleaners/status'], verbs: ['update'] },
       ours(['cleaners'], [...read, 'patch', 'delete']),
       ours(['cleaners/status'], ['update']),
+      ours(['notificationchannels'], ['get']),
       { apiGroups: ['cleaner.vtex.io'], resources: ['conditionalttls'], verbs: [...read, 'patch', 'delete'] },
       { apiGroups: ['cleaner.vtex.io'], resources: ['conditionalttls/status'], verbs: ['update'] },
       definitions,
@@ -133,8 +134,8 @@ const byRole: Readonly<Record<Component, Pick<RoleAccess, 'cluster'> & Partial<R
       creatorWebhook(['get']),
       ...recordProofs,
     ],
-    // Its outbox: CloudEvents that sinks have not accepted.
-    own: [certificateRule(certificateSecret), core(['configmaps'], ['delete'])],
+    // Its outbox: CloudEvents that sinks have not accepted. Its own link key, and the credentials that channels name.
+    own: [certificateRule(certificateSecret), core(['configmaps'], ['delete']), core(['secrets'], ['get', 'create'])],
     options: { creatorWebhook: [creatorWebhook(['update'])] },
   },
   collector: {

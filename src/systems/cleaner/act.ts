@@ -89,7 +89,7 @@ export async function deleteSelf(ports: CleanerPorts, self: StoredObject, model:
   return settled
 }
 
-function selfRequest({ client, type }: CleanerPorts, self: StoredObject, { schedules, dryRun }: Model) {
+export function selfRequest({ client, type }: CleanerPorts, self: StoredObject, { schedules, dryRun }: Model) {
   const { decision } = (self.status ?? {}) as CleanerStatus
   return {
     subject: kubeSubject(client, type, refOf(self)),

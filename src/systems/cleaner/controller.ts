@@ -22,8 +22,9 @@ import { planTogether } from './expire-together.ts'
 import { Finalizers } from './finalizers.ts'
 import { isHeld } from './status.ts'
 import { observeCached, observeLive } from './observe.ts'
-import { actorOf, type CleanerPorts } from './ports.ts'
+import { actorOf, type CleanerPorts, type Notices } from './ports.ts'
 import { TargetWatches } from './target-watches.ts'
+import { tell } from './tell.ts'
 
 export interface CleanerOptions {
   readonly client: Client
@@ -37,6 +38,8 @@ export interface CleanerOptions {
   readonly type: ResourceType
   /** Reaches the sinks that users name. */
   readonly http: Http
+  /** How people are told of deletions. Without it, Cleaners with `spec.warn` keep everything. */
+  readonly notices?: Notices
   /** Posts a CloudEvent to a sink. Defaults to `sendEvent`. */
   readonly send?: CleanerPorts['send']
   /** Transactions of the embedded server's store, where it runs in this process: many that expire together are deleted in slices. */
@@ -61,7 +64,7 @@ class CleanerReconciler {
   readonly #awaitingKind = new Map<string, Key>()
 
   constructor(options: CleanerOptions) {
-    const { client, informers, door, events, actAs, ports, type, http, send, transact } = options
+    const { client, informers, door, events, actAs, ports, type, http, send, transact, notices = noNotices } = options
     const { concurrency = transact ? 256 : 8 } = options
     this.controller = new Controller({
       name: type.group === sojournGroup.group ? 'cleaner' : `cleaner-${type.kind.toLowerCase()}`,
@@ -75,6 +78,8 @@ class CleanerReconciler {
       events,
       actAs,
       type,
+      notices,
+      log: ports.log,
       clock: ports.clock,
       enqueue: (self) => this.#enqueue(self),
       expect: (written) => this.controller.expect(keyOf(written, client.cluster), written.metadata.resourceVersion),
@@ -114,7 +119,7 @@ class CleanerReconciler {
 
   #report(key: Key, observed: Observed, decision: Decision): Promise<Outcome> {
     if (decision.because === 'kind-not-found') this.#awaitingKind.set(keyToString(key), key)
-    return report(this.#ports, observed, decision)
+    return decision.do === 'tell' ? tell(this.#ports, observed, decision) : report(this.#ports, observed, decision)
   }
 
   #forget(key: Key): Outcome {
@@ -150,6 +155,14 @@ class CleanerReconciler {
   #enqueue(self: StoredObject): void {
     this.controller.enqueue(keyOf(self, this.#ports.client.cluster))
   }
+}
+
+const noNotices: Notices = {
+  openChannel: () => {
+    throw new Error('this process sends no notices')
+  },
+  publicUrl: () => undefined,
+  linkKey: () => Promise.reject(new Error('this process sends no notices')),
 }
 
 /** Earliest expiry first; Cleaners whose expiry cannot be read come last. */

@@ -53,8 +53,9 @@ export async function planTogether(ports: CleanerPorts, { self, model, actor }: 
   }
 }
 
-/** Whether nothing but a few named objects is to be deleted, in the background and without waiting for them. */
-function isSimple({ targets, releases, sink, waitMs }: Model): boolean {
+/** Whether nothing but a few named objects is to be deleted, in the background, unannounced and without waiting for them. */
+function isSimple({ targets, releases, sink, waitMs, warn }: Model): boolean {
+  if (warn) return false
   if (releases.length > 0 || sink !== undefined || waitMs !== undefined || !isPlan(targets)) return false
   return targets.every(
     ({ select, onMissing, propagation = 'Background' }) =>

@@ -1,12 +1,24 @@
+import type { NotificationChannel } from '../../apis/notification-channel.ts'
 import type { Client } from '../../client/client.ts'
 import type { Door } from '../../departures/door/door.ts'
 import type { ResourceType, StoredObject } from '../../kube/object.ts'
 import { deepEqual } from '../../kube/patches/patch.ts'
+import type { Channel } from '../../notices/notice.ts'
 import type { EventRecorder } from '../../runtime/observability/event-recorder.ts'
+import type { Logger } from '../../runtime/observability/log.ts'
 import type { Clock } from '../../runtime/time/clock.ts'
 import type { deletedEvent } from './outbox.ts'
 import type { Actor, ActsFor } from '../../tenancy/act-as.ts'
 import type { CleanerStatus } from './decision/model.ts'
+
+/** How people are told before a deletion. */
+export interface Notices {
+  /** Throws when the definition of the channel is invalid. */
+  readonly openChannel: (channel: NotificationChannel) => Channel
+  /** Where people reach the keep page, if that is known. */
+  readonly publicUrl: () => string | undefined
+  readonly linkKey: () => Promise<string>
+}
 
 /** What the steps of a reconcile need from outside. */
 export interface CleanerPorts {
@@ -22,6 +34,8 @@ export interface CleanerPorts {
   readonly enqueue: (self: StoredObject) => void
   /** Holds the next reconcile of a Cleaner back until its cache shows this write. */
   readonly expect: (written: StoredObject) => void
+  readonly notices: Notices
+  readonly log: Logger
   /** Posts a CloudEvent to a sink. */
   readonly send: (sink: string, event: ReturnType<typeof deletedEvent>) => Promise<void>
 }

@@ -4,6 +4,7 @@ import { formatTime, parseTime } from '../../kube/time.ts'
 import { healthStatus, setCondition, type Condition, type Health, findCondition } from '../../kube/conditions.ts'
 import { objectsOf, reasons, valueOf, type Decision, type Observed } from './decision/decide.ts'
 import type { CleanerStatus, Model } from './decision/model.ts'
+import { isOutdated } from './decision/warning.ts'
 import { sentenceOf, type DepartResult, type Hold } from '../../departures/door/because.ts'
 import { wakeAt, type Outcome } from '../../runtime/controller/outcome.ts'
 import type { Refusal } from '../../tenancy/act-as.ts'
@@ -17,6 +18,7 @@ export function statusFor(observed: Observed, decision: Decision, now: number): 
     nextScheduledEvaluation: __,
     resolvedTargets: ___,
     resolvedCount: ____,
+    warning,
     ...rest
   } = (self.status ?? {}) as CleanerStatus
   const resolved = decision.do === 'delete' ? [] : resolvedNames(observed)
@@ -25,6 +27,7 @@ export function statusFor(observed: Observed, decision: Decision, now: number): 
   const { conditions, ...observedGeneration } = healthStatus(self, claim, now)
   return {
     ...rest,
+    ...(warning && !isOutdated(warning, decision, now) ? { warning } : {}),
     ...observedGeneration,
     conditions: withMonotonic(conditions, decision, now),
     ...(resolved.length > 0
@@ -88,10 +91,13 @@ function healthOf({ do: what, because }: Pick<Decision, 'do' | 'because'>): Heal
     case 'suspended':
     case 'waiting-for-conditions':
     case 'conditions-met':
+    case 'announced':
+    case 'held':
       return 'ready'
     case 'target-unresolved':
     case 'kind-not-found':
     case 'condition-error':
+    case 'not-announced':
       return what === 'stall' ? 'stalled' : 'not-ready'
     default:
       return 'stalled'

@@ -7,19 +7,14 @@ import { namespaces } from '../../kube/core-types.ts'
 import { ignoring } from '../../kube/status-error.ts'
 import { formatTime, parseTime } from '../../kube/time.ts'
 import { escapeHtml } from '../../notices/html.ts'
-import { dateText } from '../../notices/notice.ts'
-import { page } from '../../notices/page.ts'
-import { checkLink, signedUrl } from '../../notices/signed-links.ts'
-import type { Route, RouteRequest, RouteResponse } from '../../runtime/http/route.ts'
+import { keepRoutes, type KeepPorts, type KeepSubject } from '../../notices/keep-page.ts'
+import { signedUrl } from '../../notices/signed-links.ts'
+import type { Route } from '../../runtime/http/route.ts'
 import { sharedSecret } from '../../runtime/sharing/shared-secret.ts'
-import type { Clock } from '../../runtime/time/clock.ts'
 import { readClass } from './decision/rules.ts'
 
-export interface KeepPorts {
+export interface EnvironmentKeepPorts extends Pick<KeepPorts, 'clock' | 'linkKey' | 'dryRun'> {
   readonly client: Client
-  readonly clock: Clock
-  readonly linkKey: () => Promise<string>
-  readonly dryRun: boolean
 }
 
 /** The key that signs keep links, shared by all replicas; created when there is none. */
@@ -51,93 +46,41 @@ function subjectOf({ metadata }: Environment, namespaceUid: string) {
   }
 }
 
-/** The page behind the link in a notice. GET changes nothing; only the form's POST keeps the environment. */
-export function keepPage(ports: KeepPorts): readonly Route[] {
-  const path = '/environments/keep/:namespace/:name'
-  return [
-    { method: 'GET', path, authenticated: false, handle: (request) => answer(ports, request, false) },
-    { method: 'POST', path, authenticated: false, handle: (request) => answer(ports, request, true) },
-  ]
+/** The page behind the link in a notice. */
+export function keepPage(ports: EnvironmentKeepPorts): readonly Route[] {
+  const find = (params: Readonly<Record<string, string>>) => findKeepable(ports, params)
+  return keepRoutes('/environments/keep/:namespace/:name', { ...ports, noun: 'environment', find })
 }
 
-const refusals = {
-  // One answer for both: without a valid link it must not be learnt which environments exist.
-  forged: [
-    403,
-    'This link is not valid',
-    '<p>The environment no longer exists, or the link was changed. Use the link exactly as it is in the notice. Your platform team can bring a deleted environment back: <code>sojourn departures</code>, then <code>sojourn restore NAME</code>.</p>',
-  ],
-  deleting: [
-    409,
-    'Its deletion has already started',
-    '<p>Your platform team can bring it back with <code>sojourn restore</code>.</p>',
-  ],
-} as const
-
-async function answer(ports: KeepPorts, request: RouteRequest, isPost: boolean): Promise<RouteResponse> {
-  const { client, clock } = ports
-  const { namespace = '', name = '' } = request.params
+async function findKeepable(
+  { client, clock }: EnvironmentKeepPorts,
+  { namespace = '', name = '' }: Readonly<Record<string, string>>,
+): Promise<KeepSubject | undefined> {
   const self = await client.get<Environment>(environment.type, { namespace, name }).catch(ignoring('NotFound'))
   const home = self && (await client.get(namespaces, { name: namespace }).catch(ignoring('NotFound')))
-  if (!self || !home) return page(...refusals.forged)
-  const asked = { query: request.query, now: clock.now() }
-  const verdict = checkLink(await ports.linkKey(), subjectOf(self, home.metadata.uid), asked)
-  if (verdict === 'forged') return page(...refusals.forged)
-  if (verdict === 'expired')
-    return page(
-      403,
-      'This link has expired',
-      `<p>Use a newer notice, or run <code>sojourn keep ${escapeHtml(namespace)}</code>.</p>`,
-    )
-  const { announcement, deletion } = self.status ?? {}
-  if (deletion) return page(...refusals.deleting)
-  if (!announcement || announcement.generation !== Number(request.query['generation']))
-    return page(
-      200,
-      `${namespace} is not about to be deleted`,
-      '<p>It was kept or used since the notice. There is nothing more to do.</p>',
-    )
-  const found = await client
-    .get<EnvironmentClass>(environmentClass.type, { name: self.spec.className })
-    .catch(ignoring('NotFound'))
-  const until = keptUntil(self, parseTime(home.metadata.creationTimestamp) ?? 0, found)
-  if (until <= (parseTime(announcement.date) ?? 0))
-    return page(
-      200,
-      `${namespace} cannot be kept longer`,
-      '<p>It has reached the maximum age that its class allows.</p>',
-    )
-  return isPost ? keep(ports, self, until) : ask(self, until, request)
-}
-
-function ask({ metadata, status }: Environment, until: number, { query }: RouteRequest): RouteResponse {
-  const { namespace = '', name } = metadata
-  const path = `/environments/keep/${encodeURIComponent(namespace)}/${encodeURIComponent(name)}`
-  const date = parseTime(status?.announcement?.date) ?? 0
-  return page(
-    200,
-    `Keep ${namespace}?`,
-    `<dl>
-<dt>Deleted on</dt><dd>${escapeHtml(dateText(date, 'UTC'))}</dd>
-<dt>Kept until</dt><dd>${escapeHtml(dateText(until, 'UTC'))}</dd>
-<dt>Because</dt><dd>${escapeHtml(status?.message ?? '')}</dd>
-</dl>
-<form method="post" action="${escapeHtml(`${path}?${new URLSearchParams(query).toString()}`)}">
-<button type="submit">Keep it</button>
-</form>`,
-  )
-}
-
-/** Stored in the status: a revert of the spec by a GitOps tool undoes no person's keep. */
-async function keep({ client, clock, dryRun }: KeepPorts, self: Environment, until: number): Promise<RouteResponse> {
-  const { namespace = '', name, resourceVersion } = self.metadata
-  if (dryRun) return page(409, 'Nothing was changed', '<p>Sojourn runs with --dry-run.</p>')
-  const by = self.status?.announcement?.owner ?? 'the link of a notice'
-  const now = formatTime(clock.now())
-  const status = { kept: { until: formatTime(until), by }, lastUsedAt: now, lastUsedBy: 'Keep' }
-  const body = { metadata: { resourceVersion }, status }
-  await client.patch(environment.type, { namespace, name }, { type: 'merge', body }, { subresource: 'status' })
-  return page(200, `${namespace} is kept`, `<p>It stays until ${escapeHtml(dateText(until, 'UTC'))} at least.</p>`)
+  if (!self || !home) return undefined
+  const { announcement, deletion, message = '' } = self.status ?? {}
+  return {
+    title: namespace,
+    link: subjectOf(self, home.metadata.uid),
+    instead: `run <code>sojourn keep ${escapeHtml(namespace)}</code>`,
+    isDeleting: deletion !== undefined,
+    announcement: announcement && { generation: announcement.generation, date: parseTime(announcement.date) ?? 0 },
+    because: message,
+    async until() {
+      const place = { name: self.spec.className }
+      const found = await client.get<EnvironmentClass>(environmentClass.type, place).catch(ignoring('NotFound'))
+      return keptUntil(self, parseTime(home.metadata.creationTimestamp) ?? 0, found)
+    },
+    // Stored in the status: a revert of the spec by a GitOps tool undoes no person's keep.
+    keep(until) {
+      const by = announcement?.owner ?? 'the link of a notice'
+      const kept = { until: formatTime(until), by }
+      const status = { kept, lastUsedAt: formatTime(clock.now()), lastUsedBy: 'Keep' }
+      const body = { metadata: { resourceVersion: self.metadata.resourceVersion }, status }
+      return client.patch(environment.type, { namespace, name }, { type: 'merge', body }, { subresource: 'status' })
+    },
+  }
 }
 
 /** Until when one keep keeps an environment: by `extendBy` from the announced date, at most to `maxAge`. */

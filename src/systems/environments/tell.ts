@@ -5,7 +5,14 @@ import { backoffDelay } from '../../kube/basics/backoff-delay.ts'
 import { refOf } from '../../kube/object.ts'
 import { formatTime, parseTime } from '../../kube/time.ts'
 import { addressesIn } from '../../notices/addresses.ts'
-import { audiences, type Channel, type Notice, type NoticeItem, type NoticeWords } from '../../notices/notice.ts'
+import {
+  deliver,
+  type Channel,
+  type Notice,
+  type NoticeItem,
+  type NoticeWords,
+  type Told,
+} from '../../notices/notice.ts'
 import type { Logger } from '../../runtime/observability/log.ts'
 import { dueSentences } from './decision/describe.ts'
 
@@ -40,13 +47,11 @@ export interface TellPorts {
 }
 
 /** What telling the owner came to, for the status of each environment in the notice. */
-export interface Telling {
-  readonly isTold: boolean
+export interface Telling extends Told {
   readonly messageId: string
-  readonly error?: string
 }
 
-/** Sends one notice about all these environments of one owner. The channels nearest to the owner decide whether it counts. */
+/** Sends one notice about all these environments of one owner. */
 export async function tell(
   announced: readonly Announced[],
   {
@@ -61,25 +66,9 @@ export async function tell(
   ports: TellPorts,
 ): Promise<Telling> {
   const notice = noticeOf(announced, owner, ports.timeZone)
-  const opened = channels
-    .map((channel) => ports.openChannel(channel))
-    .filter(({ audience }) => audience !== 'owner' || notice.to.length > 0)
-  const nearest = audiences.find((audience) => opened.some((channel) => channel.audience === audience))
-  let isTold = channels.length === 0
-  let error: string | undefined =
-    opened.length === 0 && channels.length > 0 ? 'the owner has no address that a channel can use' : undefined
-  for (const channel of opened) {
-    try {
-      const { accepted, rejected } = await channel.send(notice, signal)
-      if (channel.audience === nearest && accepted.length > 0) isTold = true
-      if (accepted.length === 0) error ??= rejected[0]?.error
-    } catch (failure) {
-      if (signal.aborted) throw failure
-      error ??= `channel ${channel.name}: ${(failure as Error).message}`.slice(0, 300)
-      ports.log.error('notice not sent', { channel: channel.name, error: failure })
-    }
-  }
-  return { isTold, messageId: notice.messageId, ...(error === undefined ? {} : { error }) }
+  const opened = channels.map((channel) => ports.openChannel(channel))
+  const told = channels.length === 0 ? { isTold: true } : await deliver(notice, opened, { signal, log: ports.log })
+  return { ...told, messageId: notice.messageId }
 }
 
 /** The status after a notice: told, or to be retried at most six hours later. */

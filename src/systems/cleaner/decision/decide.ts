@@ -4,6 +4,7 @@ import { formatTime, parseTime } from '../../../kube/time.ts'
 import type { Refusal } from '../../../tenancy/act-as.ts'
 import { evaluate, type NextEvaluation, type Variables } from './conditions.ts'
 import type { Model, Problem, Reading, Target } from './model.ts'
+import { keptUntil, withWarning } from './warning.ts'
 
 /** What a target's reference resolves to now. */
 export type Resolution =
@@ -47,6 +48,10 @@ export const reasons = {
   'condition-error': 'ConditionEvaluationError',
   'condition-not-boolean': 'ConditionResultNotBoolean',
   'waiting-for-conditions': 'WaitingForConditions',
+  announced: 'Announced',
+  'not-announced': 'NotAnnounced',
+  'channel-not-found': 'ChannelNotFound',
+  held: 'Held',
   'conditions-met': 'Terminating',
 } as const
 
@@ -66,6 +71,8 @@ export type Decision =
     }
   /** Only a change of the spec, a target or the served kinds can help. */
   | { readonly do: 'stall'; readonly because: Because; readonly message: string }
+  /** Tell people that nothing is deleted before `date`, and everything from then on. */
+  | { readonly do: 'tell'; readonly because: 'announced'; readonly message: string; readonly date: number }
   /** Delete the targets, the releases and the Cleaner. */
   | {
       readonly do: 'delete'
@@ -109,6 +116,10 @@ export function decideRefused({ reason, message }: Refusal, now: number): Wait {
 
 /** Decides what a Cleaner does now. Whatever cannot be read or evaluated means: keep everything. */
 export function decide(observed: Observed, now: number): Decision {
+  return withWarning(observed, decideUnwarned(observed, now), now)
+}
+
+function decideUnwarned(observed: Observed, now: number): Decision {
   const { self, reading, resolutions } = observed
   if ('problems' in reading) return invalid(reading.problems)
   const { model } = reading
@@ -119,10 +130,10 @@ export function decide(observed: Observed, now: number): Decision {
   return decideUnresolved(model, observed, now) ?? decideByConditions(model, variablesOf(model, resolutions), now)
 }
 
-/** When the TTL of a Cleaner expires; undefined when its creationTimestamp cannot be read. */
-export function expiryOf({ metadata }: KubeObject, { ttlMs }: Model): number | undefined {
+/** When the TTL of a Cleaner expires, or a user's keep, if that is later; undefined when its creationTimestamp cannot be read. */
+export function expiryOf({ metadata, status }: KubeObject, { ttlMs, warn }: Model): number | undefined {
   const createdAt = parseTime(metadata.creationTimestamp)
-  return createdAt === undefined ? undefined : createdAt + ttlMs
+  return createdAt === undefined ? undefined : Math.max(createdAt + ttlMs, warn ? keptUntil(status) : 0)
 }
 
 /** The variables of conditions by target name: an object, a list, or null. */

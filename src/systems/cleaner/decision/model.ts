@@ -20,6 +20,8 @@ export interface Model {
   /** How long releases and sink wait for the targets' finalizers. */
   readonly waitMs?: number
   readonly sink?: Sink
+  /** The notice before the deletion. */
+  readonly warn?: { readonly beforeMs: number; readonly channels: readonly string[] }
   readonly suspend: boolean
   readonly dryRun: boolean
   /** Names of the WorkSchedules that must be open for a deletion. */

@@ -101,6 +101,7 @@ function readCleaner(spec: CleanerSpec, problems: Problems): Model {
       { url: cloudEventSink, required: spec.cloudEventRequired ?? false, timeout: spec.cloudEventTimeout },
       problems,
     ),
+    ...warnOf(spec.warn, problems),
     suspend: spec.suspend ?? false,
     dryRun: spec.dryRun ?? false,
     schedules: spec.schedule === undefined ? [] : [spec.schedule],
@@ -227,6 +228,12 @@ function sinkOf(
   if (timeout === undefined) return { sink: { url, required } }
   const ms = problems.duration('spec.cloudEventTimeout', timeout, { parse: parseLongDuration, minMs: 1000 })
   return { sink: { url, required, timeoutSeconds: Math.ceil(ms / 1000) } }
+}
+
+function warnOf(warn: CleanerSpec['warn'], problems: Problems): Pick<Model, 'warn'> {
+  if (!warn) return {}
+  const beforeMs = problems.duration('spec.warn.before', warn.before, { parse: parseLongDuration, minMs: 1000 })
+  return { warn: { beforeMs, channels: warn.channels ?? [] } }
 }
 
 /** Invalid or duplicate target names, and a target that is the Cleaner itself. */
