@@ -96,7 +96,7 @@ const warnings = [
     ],
   ]),
   ...inFile('src/notices/keep-page.ts', [
-    ['is kept by the link of its notice by POST only', "if (verdict === 'forged')", 'if (false as boolean)'],
+    ['is kept by the link of its notice by POST only', "if (!subject || verdict === 'forged')", 'if (!subject)'],
     ['is kept by the link of its notice by POST only', 'if (!isPost) return ask(', 'if (false as boolean) return ask('],
     [
       'is kept by the link of its notice by POST only',

@@ -15,11 +15,11 @@ export const environmentGuards: readonly Guard[] = [
       'all',
     ],
   ]),
-  ...inFile('src/systems/environments/keep.ts', [
+  ...inFile('src/notices/keep-page.ts', [
     [
       '106: tells',
-      'if (!self || !home) return page(...refusals.forged)',
-      'if (!self || !home) return page(...refusals.deleting)',
+      "if (!subject || verdict === 'forged')",
+      "if (!subject) return page(410, noun, '')\n  if (verdict === 'forged')",
     ],
   ]),
   ...inFile('src/systems/environments/deletion/tools.ts', [['99: the mark', 'return isHere && ', 'return ']]),

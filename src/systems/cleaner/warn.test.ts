@@ -233,7 +233,7 @@ describe('a Cleaner with spec.warn', () => {
     expect(await left(world)).toEqual(['a'])
     await world.pass(2 * hour)
     expect([await left(world), sent.length]).toEqual([[], 2])
-    expect(await ask('GET')).toMatchObject({ status: 410 })
+    expect(await ask('GET')).toMatchObject({ status: 403 })
   })
 
   it('is kept by a user who confirms in the very moment of the decision', async () => {
