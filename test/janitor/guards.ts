@@ -118,6 +118,13 @@ export const guards: readonly Guard[] = [
     'const isConfirmed = entries.some(isConfirmation)',
     'const isConfirmed = entries.length > 0',
   ),
+  janitor(
+    'C66',
+    'kubernetes/detectors/workloads.ts',
+    '/^sojourn\\.dev\\/(?:asleep-since|former-replicas)$|original-replicas',
+    '/original-replicas',
+  ),
+  janitor('C66', 'kubernetes/detectors/network.ts', " || annotation === 'sojourn.dev/target'", ''),
   janitor('C29', 'policy/owner.ts', "    case 'Tag':\n", ''),
   janitor('C30', 'policy/owner.ts', 'primary.length > 0 ? primary : answers', 'answers'),
   janitor('C31', 'policy/owner.ts', 'primary.length > 0 ? primary : answers', 'answers.slice(0, 1)'),

@@ -35,6 +35,7 @@ describe('quotas', () => {
     kubernetes.start({ server, uid: randomUUID, call })
     client = new Client(server.transport)
     await client.create(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'team' } })
+    await vi.waitFor(() => client.get(configMaps, { namespace: 'team', name: 'kube-root-ca.crt' }))
   })
   afterAll(() => server.close())
   const quota = (name: string, spec: object) =>

@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { createServer, type Server } from 'node:https'
 import type { AddressInfo } from 'node:net'
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
 import { startTestServer, type TestServer } from '../../../test/apiserver/test-server.ts'
 import { issueCertificate } from '../../apiserver/auth/certificates/certificate.ts'
 import { MemoryStore } from '../../apiserver/store/memory-store.ts'
@@ -93,6 +93,8 @@ describe('webhooks', () => {
     server = await startTestServer({ clock: systemClock, store, admission: [kubernetes.hook] })
     kubernetes.start({ server, uid: randomUUID, call: webhookCaller({ http: network.http, store }) })
     client = new Client(server.transport)
+    // A controller writes it at any moment after the start.
+    await vi.waitFor(() => client.get(configMaps, { namespace: 'default', name: 'kube-root-ca.crt' }))
   })
   afterEach(async () => {
     for (const path of registered.splice(0)) await remove(path)

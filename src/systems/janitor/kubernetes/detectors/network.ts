@@ -36,7 +36,7 @@ export const serviceDetector: Detector = {
       const { selector, type } = object.spec as { selector?: Record<string, string>; type?: string }
       if (type === 'ExternalName') return used('a name outside the cluster')
       if (namespace === 'default' && name === 'kubernetes') return used('the cluster itself')
-      if (Object.keys(annotations).some((key) => key.startsWith('proxless/'))) return used('callers that wake it')
+      if (Object.keys(annotations).some(wakes)) return used('callers that wake it')
       const place = namespacedName(namespace, name)
       const by = served.get(place) ?? routed.get(place) ?? called.get(place)
       if (by) return used(by)
@@ -49,6 +49,11 @@ export const serviceDetector: Detector = {
       return behind ? used(kindAndName(behind.owner)) : selectionUse(cluster, requirements, 'it has no endpoints')
     }
   },
+}
+
+/** Whether an annotation of a Service names what its callers wake. */
+export function wakes(annotation: string): boolean {
+  return annotation.startsWith('proxless/') || annotation === 'sojourn.dev/target'
 }
 
 interface Called {

@@ -12,7 +12,7 @@ import {
   type Detector,
   type ClusterView,
 } from '../references/detector.ts'
-import { scaleTargetOf } from './network.ts'
+import { scaleTargetOf, wakes } from './network.ts'
 
 /** Deployments and their like: unused at zero replicas, unless something is there to wake them. */
 export const scaledDetector: Detector = {
@@ -36,7 +36,8 @@ export const scaledDetector: Detector = {
 }
 
 /** What tools that put workloads to sleep write on them, so as to wake them again. */
-const sleeps = /original-replicas|previous-replicas|^downscaler\/|^sablier\.|^idle\.openshift\.io\/|^idling\./
+const sleeps =
+  /^sojourn\.dev\/(?:asleep-since|former-replicas)$|original-replicas|previous-replicas|^downscaler\/|^sablier\.|^idle\.openshift\.io\/|^idling\./
 
 /** Autoscalers that may start from nothing, by what they scale. */
 function scalersFromZero(cluster: ClusterView): ReadonlyMap<string, string> {
@@ -54,8 +55,9 @@ export function wakersIn(cluster: ClusterView): ReadonlyMap<string, string> {
   const wakers = new Map<string, string>()
   for (const service of cluster.list('services')) {
     const { annotations = {}, namespace } = service.metadata
-    const wakes = Object.entries(annotations).filter(([key]) => key.startsWith('proxless/'))
-    for (const [, value] of wakes) wakers.set(namespacedName(namespace, value), kindAndName(service))
+    for (const [key, value] of Object.entries(annotations).filter(([each]) => wakes(each)))
+      for (const target of key.startsWith('proxless/') ? [value] : value.split(','))
+        wakers.set(namespacedName(namespace, target.split('/').at(-1)?.trim() ?? ''), kindAndName(service))
   }
   return wakers
 }
