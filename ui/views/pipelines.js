@@ -226,8 +226,7 @@ const consequences = {
  * @param {Pipeline} pipeline
  * @param {{ decision: string, environment: string, revision?: string }} wanted
  */
-function requestAction({ metadata, apiVersion, kind }, { decision, environment, revision }) {
-  const { namespace = '', name, uid } = metadata
+function requestAction(pipeline, { decision, environment, revision }) {
   confirm({
     title: `${decision}${revision ? ` ${shortRevision(revision)}` : ''}${environment === '*' ? '' : ` in ${environment}`}?`,
     text: consequences[decision] ?? '',
@@ -235,27 +234,31 @@ function requestAction({ metadata, apiVersion, kind }, { decision, environment, 
     tone: decision === 'Rollback' ? 'danger' : 'primary',
     reason: 'Comment',
     async run(comment) {
-      const spec = {
-        pipeline: name,
-        environment,
-        decision,
-        approver: session.user,
-        ...(revision ? { revision } : {}),
-        ...(comment ? { comment } : {}),
-      }
-      const owner = { apiVersion, kind, name, uid }
-      const body = {
-        apiVersion: 'sojourn.dev/v1alpha1',
-        kind: 'Approval',
-        metadata: { generateName: `${name}-${decision.toLowerCase()}-`, ownerReferences: [owner] },
-        spec,
-      }
-      await ask(`/apis/sojourn.dev/v1alpha1/namespaces/${encodeURIComponent(namespace)}/approvals`, {
-        method: 'POST',
-        body,
-      })
-      return `${decision} of ${name} requested`
+      await createApproval(pipeline, { environment, decision, revision, comment })
+      return `${decision} of ${pipeline.metadata.name} requested`
     },
+  })
+}
+
+/**
+ * @param {Pipeline} pipeline
+ * @param {{ environment: string, decision: string, revision?: string, promotionId?: string, comment?: string }} said
+ */
+async function createApproval({ metadata, apiVersion, kind }, { environment, decision, ...said }) {
+  const { namespace = '', name, uid } = metadata
+  const given = Object.fromEntries(Object.entries(said).filter(([, text]) => text))
+  const body = {
+    apiVersion: 'sojourn.dev/v1alpha1',
+    kind: 'Approval',
+    metadata: {
+      generateName: `${name}-${decision.toLowerCase()}-`,
+      ownerReferences: [{ apiVersion, kind, name, uid }],
+    },
+    spec: { pipeline: name, environment, decision, approver: session.user, ...given },
+  }
+  await ask(`/apis/sojourn.dev/v1alpha1/namespaces/${encodeURIComponent(namespace)}/approvals`, {
+    method: 'POST',
+    body,
   })
 }
 
@@ -373,8 +376,8 @@ function approvalBox(pipeline, environment, { revision, promotionId, required = 
  * @param {string} environment
  * @param {{ revision: string, promotionId?: string, decision: 'Approve' | 'Reject' }} options
  */
-function confirmDecision({ metadata }, environment, { revision, promotionId, decision }) {
-  const { namespace, name } = metadata
+function confirmDecision(pipeline, environment, { revision, promotionId, decision }) {
+  const { name } = pipeline.metadata
   const isYes = decision === 'Approve'
   confirm({
     title: `${decision} ${revision}?`,
@@ -385,9 +388,7 @@ function confirmDecision({ metadata }, environment, { revision, promotionId, dec
     tone: isYes ? 'primary' : 'danger',
     reason: 'Comment',
     async run(comment) {
-      const [at, pipeline, into] = [namespace ?? '', name, environment].map(encodeURIComponent)
-      const body = { promotionId, revision, decision, ...(comment ? { comment } : {}) }
-      await ask(`/v1/namespaces/${at}/pipelines/${pipeline}/environments/${into}/approvals`, { method: 'POST', body })
+      await createApproval(pipeline, { environment, decision, revision, promotionId, comment })
       return `${revision} ${isYes ? 'approved' : 'rejected'} for ${environment}`
     },
   })
