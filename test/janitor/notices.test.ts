@@ -212,7 +212,10 @@ describe('mails', () => {
     await world.pass(minute)
     const date = (await world.candidates())[0]?.status?.projectedDeletionTime
     await world.pass(5 * hour)
-    expect(mail.mails.map(({ text }) => /^Subject: (\w+)/m.exec(text)?.[1])).toEqual(['ConfigMap', 'Reminder'])
+    expect(mail.mails.map(({ text }) => /^Subject: (?:\[[^\]]*\] )?(\w+)/m.exec(text)?.[1])).toEqual([
+      'ConfigMap',
+      'Reminder',
+    ])
     expect((await world.candidates())[0]?.status?.projectedDeletionTime).toBe(date)
   })
 

@@ -21,7 +21,7 @@
 {{- if and .enabled .oidc.issuer (not (and .publicUrl .oidc.clientId)) -}}
 {{- fail "dashboard.oidc.issuer needs dashboard.publicUrl and dashboard.oidc.clientId" -}}
 {{- end -}}
-{{- if and .ingress.enabled (not .ingress.host) -}}
+{{- if and .enabled .ingress.enabled (not .ingress.host) -}}
 {{- fail "dashboard.ingress.enabled needs dashboard.ingress.host" -}}
 {{- end -}}
 {{- end -}}

@@ -194,7 +194,11 @@ async function send(
   for (const channel of usable) {
     const isCopy = channel.audience !== nearest
     if (!isCopy && copiesOnly) continue
-    if (isCopy && candidates.every((candidate) => isCopied(candidate, channel, notice))) continue
+    if (
+      isCopy &&
+      candidates.every((candidate) => isCopied(candidate, channel, { ...notice, copiesOnly: copiesOnly === true }))
+    )
+      continue
     const sent = await sendThrough(work, channel, { notice, kind: isCopy ? 'copy' : notice.kind })
     outcomes.push(...sent.outcomes)
     retryMs = Math.max(retryMs, sent.retryMs)
@@ -238,13 +242,17 @@ function isConfirmation({ kind, error }: CandidateNotice): boolean {
   return error === undefined && kind !== 'copy'
 }
 
-/** Whether a channel has accepted its copy of this very notice before. */
-function isCopied({ status }: CleanupCandidate, channel: Channel, { messageId }: Notice): boolean {
+/** Whether a channel has accepted its copy before: of this very notice, or of any for the same date when copies are sent again. */
+function isCopied(
+  { status }: CleanupCandidate,
+  channel: Channel,
+  { messageId, copiesOnly }: Pick<Notice, 'messageId'> & Pick<Sending, 'copiesOnly'>,
+): boolean {
   return (status?.notices ?? []).some(
     (entry) =>
       entry.channel === channel.name &&
       entry.error === undefined &&
-      (entry.messageId === messageId || entry.generation === status?.generation),
+      (entry.messageId === messageId || (copiesOnly && entry.generation === status?.generation)),
   )
 }
 
@@ -261,7 +269,9 @@ function statusAfter(
   const attempts = (candidate.status?.attempts ?? 0) + 1
   const waitMs = Math.max(retryMs, backoffDelay(attempts, { baseMs: 10_000, maxMs: maxRetryMs }))
   const isCopyMissing = outcomes.some(({ kind, error }) => kind === 'copy' && error !== undefined)
-  if (isConfirmed || candidate.status?.phase === 'Notified') {
+  // A reminder that was refused is retried like a notice; a round of copies leaves the owner's notice as it is.
+  const isToldBefore = candidate.status?.phase === 'Notified' && outcomes.every(({ kind }) => kind === 'copy')
+  if (isConfirmed || isToldBefore) {
     const retry = isCopyMissing ? { attempts, nextAttemptTime: formatTime(now + waitMs) } : noRetry
     const change = { phase: 'Notified', because: 'violates', at: now } as const
     return withPhase(candidate.status, change, { notices, ...retry, message: null })
