@@ -2,7 +2,7 @@ import { X509Certificate } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { startReferenceCluster, type ReferenceCluster } from '../../scripts/reference-cluster/reference-cluster.ts'
 import { toolNames, whyUnavailable } from '../../scripts/reference-cluster/tools.ts'
 import { certificateSource } from '../../src/app/cluster/certificate-source.ts'
@@ -51,7 +51,8 @@ describe.skipIf(missing)('the chart on a real kube-apiserver', { timeout: 180_00
     run('helm', command, 'sojourn', chart, '-n', 'sojourn-system', ...flags)
   const create = async (manifest: KubeObject) => {
     const type = await administrator.discovery.typeOf(manifest)
-    if (type) await administrator.create(type, manifest)
+    if (!type) throw new Error(`${manifest.kind} is not served yet`)
+    await administrator.create(type, manifest)
   }
 
   it('is taken whole by install and upgrade', async () => {
@@ -63,12 +64,22 @@ describe.skipIf(missing)('the chart on a real kube-apiserver', { timeout: 180_00
     )
   })
 
+  /** The server takes a moment to serve new kinds, and to let its admission policies see them. */
+  const createSoon = (manifest: KubeObject) =>
+    vi.waitFor(
+      () =>
+        create(manifest).catch((error: unknown) => {
+          if (!String(error).includes('already exists')) throw error
+        }),
+      { timeout: 60_000, interval: 250 },
+    )
+
   it.each(clusterRoles)(
     'lets the %s do its work with its own account, and asks for nothing it may not have',
     async (role) => {
       const token = await run('kubectl', '-n', 'sojourn-system', 'create', 'token', nameOf(role))
-      await create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'team' } }).catch(() => {})
-      for (const manifest of work[role]) await create(manifest).catch(() => {})
+      await createSoon({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'team' } })
+      for (const manifest of work[role]) await createSoon(manifest)
       const { asked, refused, transport } = recorded(reach(token))
       const stop = await startRole(role, new Client(transport))
       await expect
