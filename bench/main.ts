@@ -12,6 +12,7 @@ const all = [
   'promoter',
   'janitor',
   'cleaner',
+  'environments',
   'dashboard',
   'forecast',
 ]

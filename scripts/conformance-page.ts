@@ -10,7 +10,7 @@ export function conformancePage(): string {
 
 \`sojourn up\` runs an embedded Kubernetes API server. \`npm run test:conformance\` runs suites on it that the Kubernetes project wrote, built from
 their Go modules: the conformance specs of the end-to-end suite, and the integration tests of controller-runtime with an
-existing cluster. The lane fails when a spec that passed fails, and when one that is listed as failing passes. It is skipped, loudly, without Go.
+existing cluster. It also installs prometheus-operator with the manifests of that project and lets it reconcile a Prometheus. The lane fails when a spec that passed fails, and when one that is listed as failing passes. It is skipped, loudly, without Go.
 
 Pods run as local processes without images and volumes. Specs that need a container image are listed, and not run. CertificateSigningRequests,
 RuntimeClasses, FlowSchemas, PriorityLevelConfigurations and CSINodes are plain objects: nothing signs or enforces them.

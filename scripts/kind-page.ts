@@ -79,6 +79,7 @@ const metricsOf: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     reconcile: 'controller="cleaner-conditionalttl"',
   },
   Departure: { departures: '', controller: 'controller="departures"' },
+  DeparturePage: { controller: 'controller="departures"' },
   Environment: { departures_total: 'system="environments"', controller: 'controller="environments"' },
   EnvironmentClass: { controller: 'controller="environment-classes"' },
   GitopsCluster: { cache: 'cluster="NAMESPACE.NAME"', promoter_target_caches: '' },

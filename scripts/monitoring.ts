@@ -238,6 +238,7 @@ export function grafanaDashboard(metrics: readonly DeclaredMetric[]): Readonly<R
 
 /** Gauges that have the same value in every replica, so they are not summed. */
 const toldByEach = new Set([
+  'sojourn_activator_wake_failed',
   'sojourn_cache_objects',
   'sojourn_cache_trouble',
   'sojourn_departures_breaker_open',

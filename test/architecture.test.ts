@@ -8,11 +8,12 @@ const layers: Record<string, readonly string[]> = {
   kube: [],
   cel: ['kube'],
   apis: ['kube'],
+  prices: ['kube'],
   parsing: ['kube', 'packaging'],
   client: ['kube', 'parsing'],
   runtime: ['kube', 'parsing', 'client'],
   git: ['kube', 'apis', 'parsing', 'runtime'],
-  forges: ['kube', 'apis', 'runtime', 'git'],
+  forges: ['kube', 'apis', 'runtime', 'git', 'parsing'],
   notices: ['kube', 'apis', 'client', 'runtime'],
   departures: ['kube', 'apis', 'parsing', 'client', 'runtime'],
   tenancy: ['kube', 'apis', 'client', 'runtime'],
@@ -22,6 +23,7 @@ const layers: Record<string, readonly string[]> = {
     'kube',
     'cel',
     'apis',
+    'prices',
     'parsing',
     'client',
     'runtime',
@@ -34,7 +36,19 @@ const layers: Record<string, readonly string[]> = {
   ],
   apiserver: ['packaging', 'kube', 'cel', 'parsing'],
   workloads: ['kube', 'client', 'runtime'],
-  admission: ['packaging', 'kube', 'cel', 'apis', 'client', 'runtime', 'departures', 'tenancy', 'systems', 'apiserver'],
+  admission: [
+    'packaging',
+    'kube',
+    'cel',
+    'apis',
+    'client',
+    'runtime',
+    'forges',
+    'departures',
+    'tenancy',
+    'systems',
+    'apiserver',
+  ],
   forecast: [
     'kube',
     'apis',
@@ -48,7 +62,7 @@ const layers: Record<string, readonly string[]> = {
     'admission',
   ],
   queries: ['kube', 'apis', 'client', 'runtime', 'departures', 'systems'],
-  app: 'packaging kube cel apis parsing client runtime git forges notices departures tenancy helm systems apiserver workloads admission forecast queries'.split(
+  app: 'packaging kube cel apis prices parsing client runtime git forges notices departures tenancy helm systems apiserver workloads admission forecast queries'.split(
     ' ',
   ),
   cli: ['packaging', 'app', 'queries', 'forecast', 'client', 'apis', 'kube'],
@@ -99,8 +113,8 @@ const contracts: readonly Contract[] = [
       /^systems\/janitor\/(?:aws|kubernetes)\//.test(to),
   },
   {
-    sentence: 'an import names a file of ours with its .ts suffix',
-    isBroken: ({ to }) => isOurs(to) && !to.endsWith('.ts'),
+    sentence: 'an import names a file of ours with its .ts or .json suffix',
+    isBroken: ({ to }) => isOurs(to) && !/\.(ts|json)$/.test(to),
   },
 ]
 
@@ -241,7 +255,7 @@ describe('architecture', () => {
       'systems/janitor/cycles/a.ts',
       "import { x } from '../aws/types/image.ts'",
     ],
-    ['an import names a file of ours with its .ts suffix', 'client/a.ts', "import { x } from '../kube/b'"],
+    ['an import names a file of ours with its .ts or .json suffix', 'client/a.ts', "import { x } from '../kube/b'"],
   ])('would notice that "%s" is broken by %s', (sentence, file, source) => {
     expect(violations(file, source).map((line) => line.split(':')[0])).toEqual([sentence])
   })

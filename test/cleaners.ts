@@ -152,7 +152,16 @@ export async function startCleaner(
   const informers = new Informers({ clock: quietClock(clock), log })
   const events = new EventRecorder('sojourn', { client, clock, log })
   const door = new Door(
-    { client, informers, clock, events, log, metrics, provesRecords: () => Promise.resolve(true) },
+    {
+      client,
+      keys: world.door.keys,
+      informers,
+      clock,
+      events,
+      log,
+      metrics,
+      provesRecords: () => Promise.resolve(true),
+    },
     { limits: { maxPercentOfKind: 100 } },
   )
   const stop = new AbortController()

@@ -8,7 +8,7 @@ import { cleanupPolicy } from '../src/apis/cleanup-policy.ts'
 import { departure, type Departure } from '../src/apis/departure.ts'
 import type { KubeObject, StoredObject } from '../src/kube/object.ts'
 import { cleanerController } from '../src/systems/cleaner/controller.ts'
-import { cleanerOf, configMap, releaseHolder } from './cleaners.ts'
+import { cleanerOf, configMap, releaseHolder, target } from './cleaners.ts'
 import { startWorld, type World } from './world.ts'
 
 let world: World
@@ -67,6 +67,47 @@ describe('forecast', () => {
     const { assumed, until } = await forecast(world.client, { config, now: world.clock.now(), forMs: 30 * day })
     expect(until).toBe(world.clock.now() + 30 * day)
     expect(assumed).toContain('CleanupPolicy eager looks every 10m instead of every 10s')
+  })
+
+  it('ends soon for Cleaners that retry every second, and says how often they were assumed to', async () => {
+    await world.create(configMap('a', {}, { go: 'no' }))
+    for (const [name, conditions] of Object.entries({ waits: ['a.data.go == "yes"'], errs: ['a.data.missing == "x"'] }))
+      await world.create(
+        cleanerOf({ ttl: '0s', retry: { period: '1s' }, targets: [target('a')], conditions }, { name }),
+      )
+    const now = world.clock.now()
+    const { assumed, until } = await forecast(world.client, { config, now, forMs: 2 * day })
+    expect(until).toBe(now + 2 * day)
+    expect(assumed).toContain('2 Cleaners, such as Cleaner/team/errs, retry every 4m, not more often')
+  })
+
+  it('gives each of many Cleaners that are due together its own reason', async () => {
+    for (let index = 0; index < 25; index++) {
+      const name = `p${index}`
+      await world.create(configMap(name))
+      const reference = { version: 'v1', kind: 'configmap', name }
+      await world.create(cleanerOf({ ttl: '1h', targets: [target('it', { reference })] }, { name }))
+    }
+    const { events } = await forecast(world.client, { config, now: world.clock.now(), forMs: day })
+    const said = events.map(({ object, by, why, takes }) => `${object.kind} ${object.name}: ${by}: ${why}: ${takes}`)
+    expect(said.toSorted()).toEqual(
+      Array.from({ length: 25 }, (_, index) => [
+        `Cleaner p${index}: Cleaner/p${index}: its time is up and its conditions hold: undefined`,
+        `ConfigMap p${index}: Cleaner/p${index}: its Cleaner’s time is up and its conditions hold: undefined`,
+      ])
+        .flat()
+        .toSorted(),
+    )
+  })
+
+  it('lists a Cleaner that deletes its own namespace once', async () => {
+    const home = { name: 'home', delete: true, reference: { version: 'v1', kind: 'namespace', name: 'team' } }
+    await world.create(cleanerOf({ ttl: '1h', targets: [home] }))
+    const { events } = await forecast(world.client, { config, now: world.clock.now(), forMs: day })
+    expect(events.map(({ object }) => `${object.kind}/${object.name}`).toSorted()).toEqual([
+      'Cleaner/c',
+      'Namespace/team',
+    ])
   })
 
   it('lists what is deleted with a target, each by its name', async () => {

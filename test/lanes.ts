@@ -2,8 +2,8 @@
  * Tests that need more than Node and npm, or many seconds of waiting, by lane. `npm test` runs all others. The name is that of the npm script, `test:NAME`.
  */
 export const heavyTests = {
-  /** kubectl, helm and a client-go program, which Go builds. */
-  clients: ['test/e2e/kubectl', 'test/e2e/helm', 'test/e2e/client-go', 'test/e2e/chart'],
+  /** kubectl, helm, h2spec and a client-go program, which Go builds. */
+  clients: ['test/e2e/kubectl', 'test/e2e/helm', 'test/e2e/client-go', 'test/e2e/chart', 'test/e2e/h2spec'],
   /** Processes of their own that sleep, wake and are killed. */
   processes: [
     'test/e2e/activator',

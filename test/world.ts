@@ -7,6 +7,7 @@ import { ActAs } from '../src/tenancy/act-as.ts'
 import { userDeletionRecords } from '../src/app/embedded/user-deletion-records.ts'
 import { startTestServer, type TestServer, type TestServerOptions } from './apiserver/test-server.ts'
 import { Client } from '../src/client/client.ts'
+import { RecordKeys } from '../src/departures/records/record-keys.ts'
 import { Door, type DoorOptions } from '../src/departures/door/door.ts'
 import type { KubeObject, ResourceType, StoredObject } from '../src/kube/object.ts'
 import { ignoring } from '../src/kube/status-error.ts'
@@ -53,6 +54,8 @@ export interface World<C extends Clock = VirtualClock> extends AsyncDisposable {
 export interface WorldOptions {
   readonly startAt?: number
   readonly door?: DoorOptions
+  /** Whether records keep the data of Secrets, encrypted. Defaults to false. */
+  readonly recordSecrets?: boolean
   readonly server?: Partial<TestServerOptions>
   /** Who knows of Bonds. Defaults to nobody. */
   readonly bonds?: Parameters<typeof userDeletionRecords>[1]
@@ -88,7 +91,7 @@ async function build<C extends Clock>(
   const server = await startTestServer({
     clock: caches,
     random: seededRandom(1),
-    deletionRecords: userDeletionRecords(clock, options.bonds ?? { isNeeded: () => false }),
+    deletionRecords: userDeletionRecords(clock, options.bonds ?? { ...options, isNeeded: () => false }),
     cascadeRecordAccess: recordAccess,
     admission: [recordedCreators],
     ...options.server,
@@ -113,8 +116,10 @@ async function build<C extends Clock>(
   // A store that was used before has them.
   for (const manifest of [...allKinds.map(({ crd }) => crd), ...namespaces])
     await create(manifest).catch(ignoring('AlreadyExists'))
+  const keys = options.recordSecrets ? { keys: () => RecordKeys.read(client) } : {}
+  const provesRecords = () => Promise.resolve(true)
   const door = new Door(
-    { client, informers, clock, events, log: silentLogger, metrics, provesRecords: () => Promise.resolve(true) },
+    { client, ...keys, informers, clock, events, log: silentLogger, metrics, provesRecords },
     options.door,
   )
   const stop = new AbortController()
@@ -149,7 +154,9 @@ async function build<C extends Clock>(
     },
     async names(type) {
       const found = await client.list({ ...type, kind: '', namespaced: true })
-      return found.items.map(({ metadata }) => metadata.name).toSorted()
+      // What the API server itself keeps in kube-system is not part of any test.
+      const ours = found.items.filter(({ metadata }) => metadata.namespace !== 'kube-system')
+      return ours.map(({ metadata }) => metadata.name).toSorted()
     },
     async [Symbol.asyncDispose]() {
       stop.abort()

@@ -20,7 +20,7 @@ export const session = {
   get secret() {
     return localStorage.getItem(secretKey) ?? ''
   },
-  /** Signs in with a token or the code of a one-time link. @param {'token' | 'once'} how @param {object} proof */
+  /** Signs in with a token, the code of a one-time link, or as the user that a proxy names. @param {'token' | 'once' | 'proxy'} how @param {object} proof */
   async signIn(how, proof) {
     session.forget()
     const { secret } = await ask(`/auth/${how}`, { method: 'POST', body: proof })
@@ -53,8 +53,12 @@ export const session = {
       (key === secretKey || key === null) && newValue === null && callback()
     addEventListener('storage', listen, { signal })
   },
-  /** The user name, set by `learnUser`. */
+  /** The name and groups of the user, set by `learnUser`. */
   user: '',
+  /** @type {readonly string[]} */
+  groups: [],
+  /** Whether the user may list environments in all namespaces. */
+  seesAll: false,
 }
 
 /** @typedef {{ method?: string, body?: unknown, type?: string, signal?: AbortSignal, accept?: string }} RequestOptions */
@@ -126,11 +130,22 @@ export function unlessThere(change) {
   }
 }
 
-/** Asks the API for the name of the user. */
+/** Asks the API who the user is, and whether they see the whole cluster. */
 export async function learnUser() {
   const body = { apiVersion: 'authentication.k8s.io/v1', kind: 'SelfSubjectReview' }
   const { status } = await ask('/apis/authentication.k8s.io/v1/selfsubjectreviews', { method: 'POST', body })
   session.user = status?.userInfo?.username ?? 'unknown'
+  session.groups = status?.userInfo?.groups ?? []
+  session.seesAll = await mayDo({ verb: 'list', group: 'sojourn.dev', resource: 'environments' })
+}
+
+/** @typedef {{ verb: string, group: string, resource: string, namespace?: string, name?: string }} Access */
+
+/** Whether the user may do this. @param {Access} resourceAttributes @returns {Promise<boolean>} */
+export async function mayDo(resourceAttributes) {
+  const body = { apiVersion: 'authorization.k8s.io/v1', kind: 'SelfSubjectAccessReview', spec: { resourceAttributes } }
+  const { status } = await ask('/apis/authorization.k8s.io/v1/selfsubjectaccessreviews', { method: 'POST', body })
+  return status?.allowed === true
 }
 
 /** The message of anything thrown. @param {unknown} error */

@@ -1,6 +1,8 @@
 /** @import { Child } from './types.d.ts' */
 import { messageIn } from './api.js'
 import { fill, h } from './dom.js'
+import { lookAhead } from './look-ahead.js'
+import { exactMoment, formatMoment } from './time.js'
 
 /** Shows a notice for six seconds; errors until they are dismissed. @param {string} text */
 export function notify(text, tone = 'good') {
@@ -42,11 +44,17 @@ export function openPanel(title, ...content) {
 
 /**
  * Asks for confirmation, runs the action and reports the result.
- * @param {{ title: string, text: string, action: string, tone?: string, reason?: string, run: (reason: string) => Promise<string> }} options
+ * @param {{ title: string, text: string, action: string, tone?: string, reason?: string, about?: Child | Promise<Child>, whatIf?: WhatIf, run: (reason: string) => Promise<string> }} options
+ * `about` says more of what will happen, when it is known; `whatIf` lets the user ask for a forecast of it
  */
-export function confirm({ title, text, action, tone = 'primary', reason, run }) {
+export function confirm({ title, text, action, tone = 'primary', reason, about, whatIf, run }) {
   const input = h('input', { type: 'text', maxLength: 256, placeholder: 'Optional' })
   const problem = h('p.problem', { role: 'alert' })
+  const more = h('div', { role: 'status' })
+  Promise.resolve(about).then(
+    (known) => fill(more, known),
+    (error) => fill(more, h('p.problem', {}, messageIn(error))),
+  )
   const button = h(`button.${tone}`, { type: 'submit' }, action)
   const cancel = h('button', { type: 'button', onclick: () => dialog.close() }, 'Cancel')
   const submit = async (/** @type {Event} */ event) => {
@@ -67,6 +75,8 @@ export function confirm({ title, text, action, tone = 'primary', reason, run }) 
       'form',
       { onsubmit: submit },
       h('p', {}, text),
+      more,
+      whatIf && forecastOf(whatIf),
       reason && h('label.field', {}, h('span', {}, reason), input),
       problem,
       h('div.actions', {}, cancel, button),
@@ -75,4 +85,44 @@ export function confirm({ title, text, action, tone = 'primary', reason, run }) 
   // Pressing Enter twice must not delete anything.
   if (tone === 'danger') cancel.focus()
   else button.focus()
+}
+
+/** @typedef {{ namespace?: string, assume?: string[], apply?: object[] }} WhatIf what a forecast takes for done; only events of the namespace are shown */
+
+const shownEvents = 8
+
+/** A forecast of what follows a change, made when the user opens it. @param {WhatIf} whatIf */
+function forecastOf({ namespace, ...assumed }) {
+  const answer = h('div', { role: 'status' })
+  const isHere = (/** @type {{ object: { kind: string, namespace?: string, name: string } }} */ { object }) =>
+    namespace === undefined ||
+    (object.kind === 'Namespace' ? object.name === namespace : object.namespace === namespace)
+  const load = async () => {
+    const leaving = new AbortController()
+    fill(answer, h('small', {}, 'Forecasting: the real controllers run on a copy of the cluster…'))
+    const { events } = await lookAhead({ for: '7d', ...assumed }, leaving.signal)
+    const following = events.filter((event) => event.what !== 'assumed' && isHere(event))
+    fill(
+      answer,
+      following.length === 0 && h('p', {}, 'Nothing else happens in the next 7 days.'),
+      h(
+        'ul.events',
+        {},
+        ...following.slice(0, shownEvents).map(({ at, what, object, why }) => {
+          const when = h('time', { title: exactMoment(at) }, formatMoment(at))
+          return h('li', {}, when, ` ${object.kind} ${object.name} ${what}: ${why}`)
+        }),
+      ),
+      following.length > shownEvents && h('small', {}, `and ${following.length - shownEvents} more`),
+    )
+  }
+  const details = h(
+    'details.what-if',
+    {
+      ontoggle: () => details.open && load().catch((error) => fill(answer, h('p.problem', {}, messageIn(error)))),
+    },
+    h('summary', {}, 'Forecast: what follows in the next 7 days'),
+    answer,
+  )
+  return details
 }

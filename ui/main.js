@@ -2,7 +2,9 @@
 import { ApiError, learnUser, messageIn, session } from './api.js'
 import { notify } from './dialogs.js'
 import { fill, h, pill } from './dom.js'
+import { addressOf, readAddress } from './filters.js'
 import { Mirror } from './mirror.js'
+import { refIn } from './objects.js'
 import { signInPage, takePlace } from './sign-in.js'
 import { formatMoment } from './time.js'
 import { overviewView } from './views/overview.js'
@@ -11,6 +13,7 @@ import { departuresView } from './views/departures.js'
 import { doorStateOf, safetyView } from './views/safety.js'
 import { forecastView } from './views/forecast.js'
 import { cleanupView } from './views/cleanup.js'
+import { objectView } from './views/object.js'
 import { environmentsView } from './views/environments.js'
 import { savingsView } from './views/savings.js'
 import { pipelinesView } from './views/pipelines.js'
@@ -18,8 +21,8 @@ import { servicesView } from './views/services.js'
 
 /** @type {Record<string, [string, MakeView]>} */
 const views = {
-  environments: ['Environments', environmentsView],
   overview: ['Overview', overviewView],
+  environments: ['Environments', environmentsView],
   forecast: ['Forecast', forecastView],
   pipelines: ['Pipelines', pipelinesView],
   services: ['Services', servicesView],
@@ -116,16 +119,24 @@ function runDashboard() {
     draw()
     drawing = setTimeout(keepDrawing, Math.max(drawMs, (performance.now() - startedAt) * restPerDraw))
   }
+  // The namespace and the owner stay chosen on the way to another page.
+  const keepFilters = () => {
+    const { ns, owner } = readAddress().filters
+    for (const [name, anchor] of links) anchor.href = addressOf(name, { ns, owner })
+  }
   const go = () => {
-    const [wanted = '', ...place] = location.hash.slice(1).split('/')
+    keepFilters()
+    const [wanted = '', ...place] = readAddress().place.split('/')
     const given = Object.hasOwn(formerNames, wanted) ? (formerNames[wanted] ?? '') : wanted
-    const name = Object.hasOwn(views, given) ? given : 'environments'
-    const [label, make] = views[name] ?? ['Environments', environmentsView]
+    const isObject = given === 'object'
+    const home = session.seesAll ? 'overview' : 'environments'
+    const name = isObject || Object.hasOwn(views, given) ? given : home
+    const [label, make] = isObject ? ['Object', objectView] : (views[name] ?? ['Overview', overviewView])
     view?.close()
     main.scrollTop = 0
     const of = place.join('/')
     view = make({ mirror, of })
-    document.title = `${name === 'savings' ? label : of || label} · Sojourn`
+    document.title = `${name === 'savings' ? label : (isObject ? refIn(of).name : of) || label} · Sojourn`
     for (const [each, anchor] of links) anchor.ariaCurrent = each === name ? 'page' : null
     fill(main, view.element)
     links.get(name)?.scrollIntoView({ block: 'nearest', inline: 'center' })
@@ -149,6 +160,7 @@ function runDashboard() {
       .then((next) => (next && problem === undefined ? location.assign(next) : begin(problem ?? '')))
   }
   addEventListener('hashchange', go)
+  addEventListener('filters', keepFilters, { signal: ended.signal })
   session.onEnd(() => end('You signed out in another tab.'), ended.signal)
   const skip = (/** @type {Event} */ event) =>
     (event.preventDefault(), main.focus())
@@ -158,12 +170,7 @@ function runDashboard() {
     h(
       'header.top',
       {},
-      h(
-        'a.brand',
-        { href: '#environments' },
-        h('img', { src: '/ui/icon.svg', alt: '', width: 28, height: 28 }),
-        'Sojourn',
-      ),
+      h('a.brand', { href: '#' }, h('img', { src: '/ui/icon.svg', alt: '', width: 28, height: 28 }), 'Sojourn'),
       h('nav', { 'aria-label': 'Views' }, ...links.values()),
       h(
         'div.me',

@@ -107,7 +107,8 @@ function isCleaner({ apiVersion, kind }) {
   )
 }
 
-const candidateItem = once((/** @type {CleanupCandidate} */ candidate) => {
+/** A mark of a cleanup policy as an item. */
+export const candidateItem = once((/** @type {CleanupCandidate} */ candidate) => {
   const { spec, status, metadata } = candidate
   const isActive = !['Deleted', 'OptedOut', 'Unmarked'].includes(status?.phase ?? '')
   return {
@@ -185,16 +186,29 @@ function personsAction({ metadata, status }) {
   const say = (/** @type {string} */ what) => ({ what, isEnd: false })
   const at = `-n ${metadata.namespace}`
   for (const [name, { waitingApproval, promotion }] of Object.entries(status?.environments ?? {})) {
-    const { pullRequest, phase, revision = '' } = promotion ?? {}
+    const { pullRequest, phase, because, revision = '' } = promotion ?? {}
     if (waitingApproval?.promotionId)
-      return say(`approve: sojourn approve ${metadata.name} ${name} ${shortRevision(waitingApproval.revision)} ${at}`)
+      return say(`approve: sojourn approve ${metadata.name} ${name} ${identityOf(waitingApproval.revision)} ${at}`)
     if (phase === 'Proposed' && pullRequest)
       return say(`${pullRequest.isConflicting ? 'resolve conflicts of' : 'merge'} ${pullRequest.url} for ${name}`)
     if (phase === 'Rejected') return say(`a newer revision, or: sojourn retry ${metadata.name} ${name} ${at}`)
     if (phase === 'Failed')
-      return say(`fix ${name}: ${promotion?.lastError?.message ?? promotion?.because} (${shortRevision(revision)})`)
+      return say(`fix ${name}: ${promotion?.lastError?.message ?? because} (${shortRevision(revision)})`)
+    if (because === 'RolloutTimedOut') return say(`fix ${name}, or: sojourn rollback ${metadata.name} ${name} ${at}`)
   }
-  return undefined
+  if (isTrue(status, 'Drifted')) return say(`sojourn retry ${metadata.name} ${at}`)
+  return isTrue(status, 'Stalled') && say(`sojourn explain pipeline/${metadata.name} ${at}`)
+}
+
+/** @param {Pipeline['status']} status @param {string} type */
+function isTrue(status, type) {
+  return status?.conditions?.find((each) => each.type === type && each.status === 'True')
+}
+
+/** A revision without the branch or tag that it was reached by. @param {string} revision */
+function identityOf(revision) {
+  const [, hash] = /(?:^|[:/])([0-9a-f]{64}|[0-9a-f]{40})$/.exec(revision) ?? []
+  return hash ?? revision.replace(/^v(?=\d+\.\d+\.\d+)/, '')
 }
 
 /** Hashes cut to seven digits, as git does. @param {string} revision */
@@ -208,13 +222,14 @@ export function shortRevision(revision) {
  * @param {{ isWaiting: boolean, reason: string, message: string }} known
  */
 export function pipelineState({ spec, status }, { isWaiting, reason, message }) {
-  const said = (/** @type {string} */ type) =>
-    status?.conditions?.find((each) => each.type === type && each.status === 'True')
-  const suspended = said('Suspended')
+  const suspended = isTrue(status, 'Suspended')
   if (suspended) return { state: 'Suspended', why: suspended.message }
-  if (said('Stalled')) return { state: 'Stalled', why: message }
-  if (isWaiting) return { state: 'AwaitingApproval', why: message }
-  if (status?.run) return { state: status.run.phase, why: message }
+  if (isTrue(status, 'Stalled')) return { state: 'Stalled', why: message }
+  const newest = status?.candidate ? isTrue(status, 'Reconciling') : undefined
+  const why = newest ? `${message}; ${newest.message}` : message
+  if (isWaiting) return { state: 'AwaitingApproval', why }
+  if (reason === 'TargetNotReadable') return { state: 'Unknown', why }
+  if (status?.run) return { state: status.run.phase, why }
   const [first] = spec.environments
   if (reason !== 'ReconciliationSucceeded') return { state: reason, why: message }
   return { state: 'NoRevision', why: `no revision is ready in ${first?.name ?? 'its first environment'} yet` }

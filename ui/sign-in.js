@@ -27,11 +27,23 @@ export function signInPage(problem, onSignIn) {
     ways,
     said,
   )
-  const offer = (/** @type {{ provider?: string }} */ { provider }) => {
+  const offer = (
+    /** @type {{ provider?: string, user?: string, problem?: string }} */ { provider, user, problem: why },
+  ) => {
+    if (why) fill(said, why)
+    if (user) return offerProxy(user)
     if (!provider) return
     const enter = () => sessionStorage.setItem(placeKey, location.hash)
     const first = h('a.button.primary', { href: '/auth/login', onclick: enter }, `Sign in with ${provider}`)
     fill(ways, first, h('details', {}, h('summary', {}, 'Use a token'), tokenForm(said, onSignIn)))
+    first.focus()
+  }
+  /** The proxy in front has signed the user in already. @param {string} user */
+  const offerProxy = (user) => {
+    const enter = () => void session.signIn('proxy', {}).then(onSignIn, (error) => fill(said, messageIn(error)))
+    if (problem === undefined) return enter()
+    const first = h('button.primary', { type: 'button', onclick: enter }, `Sign in as ${user}`)
+    fill(ways, first)
     first.focus()
   }
   ask('/auth/methods').then(offer, () => undefined)

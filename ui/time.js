@@ -36,6 +36,13 @@ export function formatMoment(at) {
   return at === undefined ? 'at an unknown time' : moments.format(at)
 }
 
+const instants = new Intl.DateTimeFormat(undefined, { dateStyle: 'full', timeStyle: 'long' })
+
+/** The exact instant, in the user's zone and in UTC; '' for an unknown one. @param {number | undefined} at */
+export function exactMoment(at) {
+  return at === undefined ? '' : `${instants.format(at)} · ${timeText(at)}`
+}
+
 /** The current time in RFC 3339. */
 export function nowText() {
   return timeText(Date.now())

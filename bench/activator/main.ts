@@ -22,6 +22,10 @@ interface Figures {
   readonly errors: number
 }
 
+if (spawnSync('wrk').error) {
+  console.error('the benchmark needs wrk: install the package wrk')
+  process.exit(1)
+}
 const taking = (await contestants()).filter(({ name }) => !only || only.includes(name))
 const pods = await start(backendCommand(backendPort), { cores: '0', port: backendPort })
 const figures = new Map<string, Figures[]>()

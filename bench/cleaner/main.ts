@@ -1,9 +1,15 @@
 import { judged, type Judgement } from '../runtime/judgement.ts'
 import { measureCrowd } from './crowd.ts'
+import { whyUnavailable } from '../../scripts/reference-cluster/tools.ts'
 import { measureEntries } from './entries.ts'
+import { measureKilled } from './killed.ts'
+import { measureExpiry, type ExpiryFigures } from './side-by-side.ts'
 
 const entries = Number(process.env['ENTRIES'] ?? 1_000_000)
 const cleaners = Number(process.env['CLEANERS'] ?? 100_000)
+const killed = Number(process.env['KILLED'] ?? 3000)
+const jobs = Number(process.env['JOBS'] ?? 1000)
+const qps = Number(process.env['QPS'] ?? 50)
 
 const megabytes = measureEntries(entries) / 1e6
 const crowd = await measureCrowd(cleaners)
@@ -30,8 +36,46 @@ console.table({
   'lateness p99, s': seconds(crowd.lateness.p99),
   'longest pause of the event loop, ms': Math.round(crowd.longestPauseMs),
 })
+const dead = await measureKilled(killed, [0.8, 0.5, 0.2])
+console.log(`killed with SIGKILL when so many of ${killed} were left: ${dead.leftAtKills.join(', ')}`)
+judgements.push(
+  judged(`kill -9 thrice while ${killed} expire: Cleaners and targets left in the end`, dead.left, { atMost: 0 }),
+  judged('  objects on records, of two for each', dead.recorded, { atLeast: 2 * killed }),
+  judged('  objects on more than one record', dead.twice, { atMost: 0 }),
+)
+judgements.push(...(await besideKubernetes()))
 console.table(judgements.map(({ what, measured, wanted, holds }) => ({ what, measured, wanted, holds })))
 process.exit(judgements.every(({ holds }) => holds) ? 0 : 1)
+
+/** The same number of finished Jobs, due in one second, on a real kube-apiserver, at the same requests per second. */
+async function besideKubernetes(): Promise<readonly Judgement[]> {
+  const missing = await whyUnavailable('etcd', 'kube-apiserver', 'kube-controller-manager')
+  if (missing) {
+    console.warn(`*** SKIPPED: beside kube-controller-manager's TTL-after-finished: ${missing}`)
+    return []
+  }
+  const [theirs, ours] = await measureExpiry(jobs, qps)
+  const each = ({ requests, deleted }: ExpiryFigures) => requests / deleted
+  console.log(
+    `${jobs} finished Jobs that expire in one second on kube-apiserver, ${qps} requests per second and client`,
+  )
+  console.table(
+    [theirs, ours].map((figures) => ({
+      by: figures.name,
+      'objects deleted': figures.deleted,
+      left: figures.left,
+      'objects on records': figures.recorded,
+      requests: figures.requests,
+      'requests per object': Math.round(each(figures) * 100) / 100,
+      'all gone after, s': Math.round(figures.seconds * 10) / 10,
+    })),
+  )
+  return [
+    judged('Jobs and Cleaners on kube-apiserver: left', ours.left, { atMost: 0 }),
+    judged('  requests per deleted object, beside TTL-after-finished', each(ours) / each(theirs), { atMost: 1 }),
+    judged('  objects deleted per request, beside TTL-after-finished', each(theirs) / each(ours), { atLeast: 1 }),
+  ]
+}
 
 function seconds(ms: number): number {
   return Math.round(ms / 10) / 100

@@ -42,8 +42,8 @@ async function signedIn({ url, tokens }: DashboardWorld): Promise<Page> {
 
 /** A user's search: opens each view, scrolls, filters, selects, opens, closes. */
 async function visitAll(hand: Hand, page: Page): Promise<void> {
-  await visit(hand, page, { view: 'Stays', filter: 'Filter stays', text: 'report-12' })
-  await page.getByRole('listbox', { name: 'Stays' }).focus()
+  await visit(hand, page, { view: 'Overview', filter: 'Filter managed objects', text: 'report-12' })
+  await page.getByRole('listbox', { name: 'Managed objects' }).focus()
   for (const key of ['ArrowDown', 'PageDown', 'End', 'Home']) await hand.does('select', () => page.keyboard.press(key))
   await hand.does('open', () => page.keyboard.press('Enter'))
   await hand.does('close', () => page.keyboard.press('Escape'))
@@ -51,7 +51,7 @@ async function visitAll(hand: Hand, page: Page): Promise<void> {
     await hand.does('choose a system', () => page.getByRole('button', { name: 'janitor' }).click())
   await visit(hand, page, { view: 'Pipelines', filter: 'Filter pipelines', text: 'pipeline-7' })
   await visit(hand, page, { view: 'Services', filter: 'Filter on-demand services', text: 'service-3' })
-  await visit(hand, page, { view: 'Marks', filter: 'Filter marks', text: 'report-4' })
+  await visit(hand, page, { view: 'Cleanup', filter: 'Filter cleanup', text: 'report-4' })
   await ask(hand, page, 'Opt out report-4')
   await visit(hand, page, { view: 'Departures', filter: 'Filter departures', text: 'gone-9' })
   await ask(hand, page, 'Restore gone-9')

@@ -21,13 +21,9 @@ import {
   RunInstancesCommand,
 } from '@aws-sdk/client-ec2'
 import type { AwsTypeName } from '../../src/apis/cleanup-policy.ts'
-import type { ProviderAccount } from '../../src/apis/provider-account.ts'
-import { systemClock } from '../../src/runtime/time/clock.ts'
-import { AwsProvider } from '../../src/systems/janitor/aws/aws-provider.ts'
+import { furnishCosts } from '../../test/janitor/aws-account.ts'
 import { startFaultProxy } from '../../test/janitor/fault-proxy.ts'
-import { policy } from '../../test/janitor/fixtures.ts'
 import { startMoto, whyNoMoto } from '../../test/janitor/moto.ts'
-import { localNetwork } from '../../test/local-network.ts'
 
 /**
  * Which of Sojourn and Cloud Custodian finds what unused in the same pretended account, with how many requests and how much CPU. Custodian is
@@ -43,7 +39,45 @@ const types: Readonly<Partial<Record<AwsTypeName, { resource: string; filter: ob
   snapshot: { resource: 'aws.ebs-snapshot', filter: { type: 'unused', value: true } },
   launchConfiguration: { resource: 'aws.launch-config', filter: { type: 'unused' } },
   securityGroup: { resource: 'aws.security-group', filter: { type: 'unused' } },
+  loadBalancer: { resource: 'aws.elb', filter: { Instances: [] } },
+  loadBalancerV2: {
+    resource: 'aws.app-elb',
+    filter: { type: 'target-group', key: 'length(@)', value: 0, op: 'eq' },
+  },
+  volume: { resource: 'aws.ebs', filter: { Attachments: [] } },
+  elasticIp: { resource: 'aws.elastic-ip', filter: { AssociationId: 'absent' } },
+  natGateway: { resource: 'aws.nat-gateway', filter: idle('BytesOutToDestination') },
+  networkInterface: { resource: 'aws.eni', filter: { Status: 'available' } },
+  dbInstance: { resource: 'aws.rds', filter: idle('DatabaseConnections') },
+  dbSnapshot: { resource: 'aws.rds-snapshot', filter: { not: [{ type: 'latest' }] } },
+  logGroup: { resource: 'aws.log-group', filter: { type: 'last-write', days: 14 } },
+  ecrImage: {
+    resource: 'aws.ecr-image',
+    filter: { type: 'value', key: 'imagePushedAt', value_type: 'age', value: 90, op: 'gt' },
+  },
 }
+
+/** Custodian's documented filter for what was idle for two weeks. */
+function idle(name: string): object {
+  return { type: 'metrics', name, days: 14, period: 1_209_600, statistics: 'Maximum', value: 0, op: 'eq' }
+}
+
+/** The first of these that a resource has is its id. */
+const idKeys = [
+  'LaunchConfigurationName',
+  'ImageId',
+  'SnapshotId',
+  'VolumeId',
+  'NatGatewayId',
+  'AllocationId',
+  'NetworkInterfaceId',
+  'GroupId',
+  'DBSnapshotIdentifier',
+  'DBInstanceIdentifier',
+  'logGroupName',
+  'LoadBalancerArn',
+  'LoadBalancerName',
+]
 const missing = await whyNoMoto()
 if (missing) {
   console.error(missing)
@@ -58,7 +92,7 @@ try {
   proxy.rewrite = (action, text) =>
     action === 'DescribeLaunchConfigurations'
       ? text.replaceAll('</LaunchConfigurationName>', `</LaunchConfigurationName>${classic}`)
-      : text
+      : aged(action, text)
   const truth = await furnish(moto.url)
   const ours = await sojourn(proxy)
   const theirs = await custodian(proxy)
@@ -74,6 +108,19 @@ try {
 }
 process.exit()
 
+/** Everything was created just now: for both tools it is a hundred days older. */
+function aged(action: string, text: string): string {
+  const ms = 100 * 86_400_000
+  if (!/^Describe(?:NatGateways|DB|LogGroups|Images)/.test(action)) return text
+  return text
+    .replaceAll(/(<(?:createTime|InstanceCreateTime|SnapshotCreateTime)>)([^<]+)/g, (_, tag: string, date: string) =>
+      tag.concat(new Date(Date.parse(date) - ms).toISOString()),
+    )
+    .replaceAll(/"(creationTime|imagePushedAt)": ?([\d.]+)/g, (_, key: string, at: string) =>
+      JSON.stringify({ [key]: key === 'creationTime' ? Number(at) - ms : Number(at) - ms / 1000 }).slice(1, -1),
+    )
+}
+
 type Found = Readonly<Record<string, readonly string[]>>
 
 interface Measured {
@@ -83,7 +130,7 @@ interface Measured {
 }
 
 function shown(truth: Found, ids: readonly string[] = []): string {
-  const wrong = (id: string) => (Object.values(truth).some((unused) => unused.includes(id)) ? '' : ' (in use)')
+  const wrong = (id: string) => (Object.values(truth).some((unused) => unused.includes(id)) ? '' : ' (wrong)')
   return (
     ids
       .map((id) => `${names.get(id) ?? id}${id.startsWith('failed') ? '' : wrong(id)}`)
@@ -93,31 +140,31 @@ function shown(truth: Found, ids: readonly string[] = []): string {
 }
 
 async function sojourn(proxy: { readonly url: string; readonly calls: readonly unknown[] }): Promise<Measured> {
-  const account = {
-    metadata: { name: 'main', generation: 1 },
-    spec: { provider: 'aws', regions: [region], endpoint: proxy.url, secretRef: { name: 'aws' } },
-  } as ProviderAccount
-  const provider = new AwsProvider({
-    clock: systemClock,
-    network: localNetwork(),
-    accounts: () => [account],
-    secret: async () => credentials,
-  })
-  const before = process.cpuUsage()
+  // What the Kubernetes provider reads from the clusters.
+  const clusters = [
+    [`123456789012.dkr.ecr.${region}.amazonaws.com/shop/web:by-pod`, 'Deployment/web'],
+    [idNamed('of-a-claim'), 'PersistentVolume/data'],
+  ]
   const calls = proxy.calls.length
-  const resourceTypes = Object.keys(types) as AwsTypeName[]
-  const { resources } = await provider.observe({
-    policy: policy({ targets: [{ aws: { accounts: ['main'], resourceTypes } }] }),
-    location: `aws/main/${region}`,
-    signal: new AbortController().signal,
-  })
-  const { user, system } = process.cpuUsage(before)
-  provider.close()
-  const unused = resources.filter(({ use, shield }) => use.state === 'unused' && !shield)
-  const found = Object.fromEntries(
-    resourceTypes.map((type) => [type, unused.filter(({ kind }) => kind === type).map(({ name }) => name)]),
+  const script = join(import.meta.dirname, 'observe-account.ts')
+  const { stdout, cpu } = await measured([
+    process.execPath,
+    script,
+    proxy.url,
+    JSON.stringify(Object.keys(types)),
+    JSON.stringify(clusters),
+  ])
+  return { found: JSON.parse(stdout) as Found, requests: proxy.calls.length - calls, cpu }
+}
+
+/** Runs a command, and counts the CPU of its whole process. One that fails has said something, too. */
+async function measured(command: readonly string[], env: Readonly<Record<string, string>> = {}) {
+  const timed = ['-c', 'TIMEFORMAT="%U %S"; time "$@"', 'bash', ...command]
+  const { stdout, stderr } = await run('bash', timed, { env: { ...process.env, ...env } }).catch(
+    (error: { stdout: string; stderr: string }) => error,
   )
-  return { found, requests: proxy.calls.length - calls, cpu: (user + system) / 1e6 }
+  const [user = 0, system = 0] = (stderr.trim().split('\n').at(-1) ?? '').split(' ').map(Number)
+  return { stdout, stderr, cpu: user + system }
 }
 
 async function custodian(proxy: { readonly url: string; readonly calls: readonly unknown[] }): Promise<Measured> {
@@ -132,16 +179,12 @@ async function custodian(proxy: { readonly url: string; readonly calls: readonly
   const flags = ['run', '--dryrun', '--cache-period', '0', '--region', region, '-s', join(directory, 'out')]
   const command = [join(environment, 'bin', 'custodian'), ...flags, join(directory, 'policies.json')]
   // A policy of Custodian fails where moto does not answer as AWS does: the others count.
-  const { stderr } = await run('bash', ['-c', 'TIMEFORMAT="%U %S"; time "$@"', 'bash', ...command], {
-    env: {
-      ...process.env,
-      AWS_ENDPOINT_URL: proxy.url,
-      AWS_ACCESS_KEY_ID: credentials.accessKeyId,
-      AWS_SECRET_ACCESS_KEY: credentials.secretAccessKey,
-      AWS_DEFAULT_REGION: region,
-    },
-  }).catch((error: { stderr: string }) => error)
-  const [user = 0, system = 0] = (stderr.trim().split('\n').at(-1) ?? '').split(' ').map(Number)
+  const { stderr, cpu } = await measured(command, {
+    AWS_ENDPOINT_URL: proxy.url,
+    AWS_ACCESS_KEY_ID: credentials.accessKeyId,
+    AWS_SECRET_ACCESS_KEY: credentials.secretAccessKey,
+    AWS_DEFAULT_REGION: region,
+  })
   const found = Object.fromEntries(
     Object.keys(types).map((name) => {
       const file = join(directory, 'out', name, 'resources.json')
@@ -149,13 +192,16 @@ async function custodian(proxy: { readonly url: string; readonly calls: readonly
       return [name, (JSON.parse(readFileSync(file, 'utf8')) as Record<string, string>[]).map(idOf)]
     }),
   )
-  return { found, requests: proxy.calls.length - calls, cpu: user + system }
+  return { found, requests: proxy.calls.length - calls, cpu }
 }
 
 function idOf(resource: Readonly<Record<string, string>>): string {
-  return resource['ImageId'] && !resource['LaunchConfigurationName']
-    ? resource['ImageId']
-    : (resource['SnapshotId'] ?? resource['GroupId'] ?? resource['LaunchConfigurationName'] ?? '')
+  if (resource['imageDigest']) return `${resource['repositoryName']}@${resource['imageDigest']}`
+  return idKeys.map((key) => resource[key]).find(Boolean) ?? ''
+}
+
+function idNamed(name: string): string {
+  return [...names].find(([, given]) => given === name)?.[0] ?? ''
 }
 
 /** Fills the account, and says what is unused in it. */
@@ -195,19 +241,35 @@ async function furnish(endpoint: string): Promise<Found> {
   await autoScaling.send(
     new CreateAutoScalingGroupCommand({ AutoScalingGroupName: 'b', MixedInstancesPolicy: mixed, ...size }),
   )
-  const { VolumeId } = await ec2.send(new CreateVolumeCommand({ AvailabilityZone: `${region}a`, Size: 1 }))
+  const { VolumeId = '' } = await ec2.send(new CreateVolumeCommand({ AvailabilityZone: `${region}a`, Size: 1 }))
+  named(VolumeId, 'volume-old')
   const { SnapshotId = '' } = await ec2.send(new CreateSnapshotCommand({ VolumeId }))
   const [inUse, referenced, referring, idle] = await Promise.all(
     ['sg-of-interface', 'sg-referenced', 'sg-referring', 'sg-idle'].map(group),
   )
   const { Subnets: [subnet] = [] } = await ec2.send(new DescribeSubnetsCommand({}))
-  for (const id of [inUse, referring])
-    await ec2.send(new CreateNetworkInterfaceCommand({ SubnetId: subnet?.SubnetId, Groups: [id ?? ''] }))
+  const faces: string[] = []
+  for (const [index, id] of [inUse, referring].entries()) {
+    const request = { SubnetId: subnet?.SubnetId, Groups: [id ?? ''] }
+    const { NetworkInterface } = await ec2.send(new CreateNetworkInterfaceCommand(request))
+    faces.push(named(NetworkInterface?.NetworkInterfaceId ?? '', `eni-${index + 1}`))
+  }
   const rule = { IpProtocol: 'tcp', FromPort: 80, ToPort: 80, UserIdGroupPairs: [{ GroupId: referenced }] }
   await ec2.send(new AuthorizeSecurityGroupIngressCommand({ GroupId: referring, IpPermissions: [rule] }))
+  for (const [id, name] of await furnishCosts(config, Date.now())) names.set(id, name)
   return {
+    volume: [VolumeId, idNamed('left-over')],
+    elasticIp: [idNamed('idle-address')],
+    natGateway: [idNamed('quiet'), idNamed('unrouted')],
+    networkInterface: [...faces, idNamed('detached')],
+    dbInstance: ['idle'],
+    dbSnapshot: ['idle-1'],
+    logGroup: ['/app/empty'],
+    ecrImage: [idNamed('old'), idNamed('list')],
     image: unused,
-    snapshot: [named(SnapshotId, 'snapshot-old')],
+    snapshot: [named(SnapshotId, 'snapshot-old'), idNamed('spare')],
+    loadBalancer: ['idle-classic'],
+    loadBalancerV2: [idNamed('idle-balancer')],
     launchConfiguration: ['lc-old'],
     securityGroup: [idle ?? ''],
   }

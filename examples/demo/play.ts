@@ -186,6 +186,8 @@ async function restore({ client, preview, forge, clock, tell, pause, signal }: S
   await preview.end()
   tell('line', 'Only departure records remain:')
   tell('command', 'sojourn departures -A')
+  tell('line', 'What its sleep and its deletion saved is counted within a minute:')
+  tell('command', 'sojourn savings')
 }
 
 /** The first line of a comment that says something, without Markdown. */

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { bundle, entries } from './bundle.ts'
+import { bundle, entries, typeFiles } from './bundle.ts'
 
 /** Makes one executable for this platform of the pinned Node and the package's files. */
 export async function buildBinary(packageFolder: string, folder: string): Promise<void> {
@@ -46,7 +46,8 @@ function assets(packageFolder: string, parts: string): Record<string, string> {
   const shipped = ['ui', 'crds', 'policies'].flatMap((folder) =>
     readdirSync(join(packageFolder, folder), { recursive: true, encoding: 'utf8' }).map((file) => `${folder}/${file}`),
   )
-  const files = [...shipped, 'package.json', 'dist/types.generated.json', 'THIRD-PARTY-LICENSES.txt']
+  const types = typeFiles.map((file) => `dist/${file}`)
+  const files = [...shipped, 'package.json', ...types, 'THIRD-PARTY-LICENSES.txt']
   const threads = Object.keys(entries).filter((name) => name.endsWith('-thread'))
   return {
     ...Object.fromEntries(

@@ -4,6 +4,9 @@ import { threads } from '../../src/packaging/package-files.ts'
 
 export const root = join(import.meta.dirname, '../..')
 
+/** What the embedded server knows of Kubernetes' types. */
+export const typeFiles = ['types.generated.json', 'types-descriptions.generated.json']
+
 /** The entries of the program: the command line, and one per worker thread. */
 export const entries: Readonly<Record<string, string>> = {
   main: 'src/cli/main.ts',

@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process'
 import { chmodSync, cpSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { buildBinary } from './binary.ts'
-import { bundle, entries, root } from './bundle.ts'
+import { bundle, entries, root, typeFiles } from './bundle.ts'
 import { repository } from './repository.ts'
 import { licencesOf } from './licences.ts'
 
@@ -28,7 +28,7 @@ async function buildPackage(): Promise<void> {
   const chunks = await bundle({ folder: dist, input: entries, isSingleFile: false })
   writeFileSync(join(dist, 'cli.js'), launcher)
   chmodSync(join(dist, 'cli.js'), 0o755)
-  cpSync(join(root, 'src/apiserver/schema/types/types.generated.json'), join(dist, 'types.generated.json'))
+  for (const file of typeFiles) cpSync(join(root, 'src/apiserver/schema/types', file), join(dist, file))
   copyUi()
   cpSync(join(root, 'deploy/crds'), join(packageFolder, 'crds'), {
     recursive: true,

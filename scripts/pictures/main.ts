@@ -1,10 +1,11 @@
-// npm run pictures: makes the pictures of README.md in docs/pictures, all of them from real runs.
+// npm run pictures: makes the pictures of README.md and the guides in docs/pictures, all of them from real runs.
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Browser } from 'playwright-core'
 import { chromiumPath, launchChromium } from '../../test/e2e/dashboard/chromium.ts'
 import { commentPage, mailPage } from './pages.ts'
 import { recordDemo } from './recording.ts'
+import { pictureViews } from './views.ts'
 import { startPictureWorld, type PictureWorld } from './world.ts'
 
 const folder = join(import.meta.dirname, '../../docs/pictures')
@@ -29,6 +30,8 @@ async function screenshots(): Promise<void> {
       await dashboard(browser, world, scheme)
       await page(browser, { name: `comment-${scheme}`, html: commentPage(world.comment), scheme })
     }
+    const chosen = /^(?:overview|savings)-\w+-wide$|^(?:overview|environments|pipelines)-\w+-phone$/
+    await pictureViews(browser, folder, (name) => chosen.test(name))
     // The mail says itself that it is light, whatever the reader prefers.
     await page(browser, { name: 'mail', html: mailPage(world.mail), scheme: 'light' })
   } finally {
@@ -42,12 +45,13 @@ async function dashboard(browser: Browser, { url, token }: PictureWorld, colorSc
   const context = await browser.newContext({
     ignoreHTTPSErrors: true,
     colorScheme,
-    viewport: { width: 1100, height: 700 },
+    viewport: { width: 1100, height: 740 },
   })
   const tab = await context.newPage()
   await tab.goto(url)
   await tab.getByLabel('Token').fill(token)
   await tab.getByRole('button', { name: 'Sign in' }).click()
+  await tab.getByRole('link', { name: 'Environments', exact: true }).click()
   await tab.getByRole('article').first().waitFor()
   await tab.screenshot({ path: join(folder, `dashboard-${colorScheme}.png`) })
   await context.close()

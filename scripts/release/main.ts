@@ -100,7 +100,7 @@ async function chart(): Promise<void> {
     rmSync(place, { recursive: true, force: true })
     cpSync(join(root, 'deploy/chart'), copy, { recursive: true })
     writeFileSync(join(copy, 'Chart.yaml'), releasedChart(readFileSync(join(copy, 'Chart.yaml'), 'utf8')))
-    run(helm, 'lint', '--strict', copy)
+    run(helm, 'lint', '--strict', '--namespace', 'sojourn-system', copy)
     run(helm, 'package', copy, '--destination', place)
     cpSync(join(place, `sojourn-${version}.tgz`), join(folder, `sojourn-chart-${version}.tgz`))
   })

@@ -15,6 +15,7 @@ interface Operation {
 
 /** One property of a published schema: the parts of it that the table keeps. */
 export interface Property {
+  readonly description?: string
   readonly default?: unknown
   readonly 'x-kubernetes-list-type'?: string
   readonly 'x-kubernetes-list-map-keys'?: readonly string[]
@@ -24,6 +25,7 @@ export interface Property {
 }
 
 export interface Definition {
+  readonly description?: string
   readonly required?: readonly string[]
   readonly properties?: Readonly<Record<string, Property>>
   readonly 'x-kubernetes-map-type'?: string

@@ -12,8 +12,8 @@ import { requirementsOf } from '../kube/selector.ts'
 import { isStatusError, StatusError } from '../kube/status-error.ts'
 import { resultProblems } from '../systems/cleaner/decision/conditions.ts'
 import { readModel } from '../systems/cleaner/decision/read-model.ts'
-import { classProblems } from '../systems/environments/decision/rules.ts'
-import { parsePullUrl } from '../systems/environments/pulls/pull-address.ts'
+import { readClass } from '../systems/environments/decision/rules.ts'
+import { parsePullUrl } from '../forges/pull-address.ts'
 import { pipelineProblems } from '../systems/promoter/model/problems.ts'
 
 /** An invalid field of one of Sojourn's objects. */
@@ -29,7 +29,8 @@ export const checks: Readonly<Record<string, (object: KubeObject) => readonly Pr
     pipelineProblems(spec as PipelineSpec, metadata.namespace ?? ''),
   [`${cleanupOptOut.kind}.${cleanupOptOut.group}`]: ({ spec }) =>
     selectorProblems('spec.selector.labels', (spec as CleanupOptOutSpec).selector?.labels),
-  [`${environmentClass.kind}.${environmentClass.group}`]: ({ spec }) => classProblems(spec as EnvironmentClassSpec),
+  [`${environmentClass.kind}.${environmentClass.group}`]: ({ spec }) =>
+    readClass(spec as EnvironmentClassSpec).problems,
   [`${environment.kind}.${environment.group}`]: environmentProblems,
   [`${bond.kind}.${bond.group}`]: ({ spec }) =>
     selectorProblems('spec.dependent.selector', (spec as BondSpec).dependent.selector),

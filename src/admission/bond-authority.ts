@@ -1,8 +1,8 @@
 import { bond, type BondSpec, dependsOnAnnotation } from '../apis/bond.ts'
 import type { Review } from '../apiserver/objects/contract/admission.ts'
+import { forbidden } from '../apiserver/objects/contract/failures.ts'
 import type { User } from '../apiserver/objects/contract/request.ts'
 import { parseApiVersion, type KubeObject } from '../kube/object.ts'
-import { StatusError } from '../kube/status-error.ts'
 
 /** A write that the collector would do on behalf of a Bond's author. */
 export interface DelegatedWrite {
@@ -58,9 +58,5 @@ function check({ type, name, user }: Review, write: DelegatedWrite, authorize: A
   if (authorize(user, write) !== false) return
   const { verb, kind, subresource, namespace } = write
   const what = `${verb} ${kind}${subresource ? `/${subresource}` : ''} ${write.name ? `"${write.name}" ` : ''}in namespace "${namespace}"`
-  throw new StatusError(
-    'Forbidden',
-    `${type.plural}${type.group ? `.${type.group}` : ''} "${name}" is forbidden: the collector would act on behalf of ${JSON.stringify(user.name)}, who cannot ${what}`,
-    { details: { name, kind: type.plural, group: type.group } },
-  )
+  throw forbidden(type, name, `the collector would act on behalf of ${JSON.stringify(user.name)}, who cannot ${what}`)
 }

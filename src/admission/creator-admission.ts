@@ -4,10 +4,10 @@ import type { Kind } from '../apis/define-kind.ts'
 import { environment } from '../apis/environment.ts'
 import { pipeline } from '../apis/pipeline.ts'
 import type { AdmissionHook, Review } from '../apiserver/objects/contract/admission.ts'
+import { forbidden } from '../apiserver/objects/contract/failures.ts'
 import type { User } from '../apiserver/objects/contract/request.ts'
 import type { KubeObject } from '../kube/object.ts'
 import { deepEqual } from '../kube/patches/patch.ts'
-import { StatusError } from '../kube/status-error.ts'
 import { accountOf } from '../tenancy/act-as.ts'
 import type { Access } from '../tenancy/confinement.ts'
 import {
@@ -80,10 +80,4 @@ function mayAdopt(user: User, creator: Creator | undefined, mayDo: MayDo): boole
     mayDo(user, { ...impersonate, resource: 'users', name: creator.user }) &&
     creator.groups.every((group) => mayDo(user, { ...impersonate, resource: 'groups', name: group }))
   )
-}
-
-function forbidden(type: Review['type'], name: string, why: string): StatusError {
-  return new StatusError('Forbidden', `${type.plural}.${type.group} "${name}" is forbidden: ${why}`, {
-    details: { name, kind: type.plural, group: type.group },
-  })
 }

@@ -11,7 +11,10 @@ export interface KindReference {
   readonly kind: string
 }
 
-/** The kinds that a valid Cleaner, ConditionalTTL or Bond refers to in its own cluster. */
+/** A warning about each is a line of the answer, and costs requests to the cluster. */
+const maxReferences = 20
+
+/** The kinds that a valid Cleaner, ConditionalTTL or Bond refers to in its own cluster; of very many the first. */
 export function referredKinds(object: KubeObject): readonly KindReference[] {
   if (object.kind === bond.kind && object.apiVersion === bond.apiVersion) {
     const { dependent, dependency } = object.spec as BondSpec
@@ -21,11 +24,12 @@ export function referredKinds(object: KubeObject): readonly KindReference[] {
   if (!cleanerKinds.some(({ apiVersion, kind }) => apiVersion === object.apiVersion && kind === object.kind)) return []
   const reading = readModel(object)
   if ('problems' in reading) return []
-  return reading.model.targets.map(({ apiVersion, kind }, index) => ({
+  const all = reading.model.targets.map(({ apiVersion, kind }, index) => ({
     field: `spec.targets[${index}].reference.kind`,
     apiVersion,
     kind,
   }))
+  return all.slice(0, maxReferences)
 }
 
 /** What `kubectl apply` prints: it may be a mistake, or the definition may follow. */

@@ -30,11 +30,36 @@ export const webhookScope = {
   ],
 }
 
+/** What concerns environments: new Namespaces and new labels, for the limits of classes, and connections to Pods, which can be use. */
+export const environmentScope = {
+  rules: [
+    { resources: ['namespaces'], operations: ['CREATE', 'UPDATE'] },
+    { resources: ['pods/exec', 'pods/attach', 'pods/portforward'], operations: ['CONNECT'] },
+  ].map((rule) => ({ apiGroups: [''], apiVersions: ['v1'], ...rule, scope: '*' })),
+  matchConditions: [
+    {
+      name: 'labels-change',
+      expression: 'request.operation != "UPDATE" || object.metadata.labels != oldObject.metadata.labels',
+    },
+  ],
+}
+
 /**
  * The webhook configuration and its Secret. The webhook fails open: while it is unreachable, invalid objects are stored, and the
  * controllers report them in conditions. The running webhook fills in `caBundle`.
  */
-export function webhookManifests(): readonly KubeObject[] {
+export function webhookManifests({ environments }: { readonly environments: boolean }): readonly KubeObject[] {
+  const common = {
+    admissionReviewVersions: ['v1'],
+    failurePolicy: 'Ignore',
+    matchPolicy: 'Equivalent',
+    namespaceSelector: {
+      matchExpressions: [
+        { key: 'kubernetes.io/metadata.name', operator: 'NotIn', values: ['kube-system', sojournNamespace] },
+      ],
+    },
+    clientConfig: { service: { name: webhookService, namespace: sojournNamespace, path: validatePath, port: 443 } },
+  }
   return [
     emptySecret(certificateSecret),
     {
@@ -42,23 +67,19 @@ export function webhookManifests(): readonly KubeObject[] {
       kind: 'ValidatingWebhookConfiguration',
       metadata: { name: webhookName, labels },
       webhooks: [
-        {
-          name: 'validate.sojourn.dev',
-          admissionReviewVersions: ['v1'],
-          sideEffects: 'None',
-          failurePolicy: 'Ignore',
-          matchPolicy: 'Equivalent',
-          timeoutSeconds: 5,
-          namespaceSelector: {
-            matchExpressions: [
-              { key: 'kubernetes.io/metadata.name', operator: 'NotIn', values: ['kube-system', sojournNamespace] },
-            ],
-          },
-          clientConfig: {
-            service: { name: webhookService, namespace: sojournNamespace, path: validatePath, port: 443 },
-          },
-          ...webhookScope,
-        },
+        { name: 'validate.sojourn.dev', ...common, sideEffects: 'None', timeoutSeconds: 5, ...webhookScope },
+        // No connection to a Pod waits longer than this for a webhook that does not answer.
+        ...(environments
+          ? [
+              {
+                name: 'environments.sojourn.dev',
+                ...common,
+                sideEffects: 'NoneOnDryRun',
+                timeoutSeconds: 2,
+                ...environmentScope,
+              },
+            ]
+          : []),
       ],
     },
   ]

@@ -12,8 +12,10 @@ const good = cleaner('time > timestamp("2026-01-01T00:00:00Z")')
 const bad = cleaner('time >')
 
 const route = validateRoute({
-  typeOf: ({ kind }) => Promise.resolve(kind.toLowerCase() === 'configmap' ? ({} as never) : undefined),
-  forget() {},
+  discovery: {
+    typeOf: ({ kind }) => Promise.resolve(kind.toLowerCase() === 'configmap' ? ({} as never) : undefined),
+    forget() {},
+  },
 })
 const send = (body: string): Promise<RouteResponse> =>
   route.handle({
@@ -42,6 +44,16 @@ it('refuses what the embedded server refuses, naming the field', async () => {
       status: { code: 422, reason: 'Invalid', message: expect.stringContaining('spec.conditions[0]') },
     },
   })
+})
+
+it('135: asks the cluster about twenty kinds of a Cleaner at most', async () => {
+  const targets = Array.from({ length: 1000 }, (_, index) => ({
+    name: `t${index}`,
+    reference: { apiVersion: `g${index}.test/v1`, kind: 'Thing', name: 'a' },
+  }))
+  const { body } = await review({ operation: 'CREATE', object: { ...good, spec: { ttl: '1h', targets } } })
+  const { warnings } = (body as { readonly response: { readonly warnings: readonly string[] } }).response
+  expect(warnings).toHaveLength(20)
 })
 
 it('warns of a kind that the cluster does not serve', async () => {

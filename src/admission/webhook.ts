@@ -1,17 +1,23 @@
 import type { Discovery } from '../client/discovery.ts'
 import type { KubeObject } from '../kube/object.ts'
 import { parseApiVersion } from '../kube/object.ts'
-import type { StatusError } from '../kube/status-error.ts'
+import { isStatusError, type StatusError } from '../kube/status-error.ts'
 import type { Route, RouteResponse } from '../runtime/http/route.ts'
 import { recordWriter } from '../tenancy/creator-record.ts'
 import { checks, invalid } from './admission.ts'
+import type { EnvironmentAdmission } from './environment-admission.ts'
 import { referredKinds, warningAbout } from './unknown-kinds.ts'
 
 /** The fields of an AdmissionReview request that the webhook reads. */
 interface AdmissionRequest {
   readonly uid: string
   readonly operation?: string
+  readonly kind?: { readonly group: string; readonly kind: string }
+  readonly resource?: { readonly group: string; readonly resource: string }
   readonly subResource?: string
+  readonly namespace?: string
+  readonly name?: string
+  readonly dryRun?: boolean
   readonly object?: KubeObject | null
   readonly oldObject?: KubeObject | null
   readonly userInfo?: { readonly username?: string; readonly groups?: readonly string[] }
@@ -22,13 +28,21 @@ const apiVersion = 'admission.k8s.io/v1'
 /** The path that the webhook configuration names. */
 export const validatePath = '/sojourn/v1alpha1/validate'
 
-/** Answers an AdmissionReview by the same checks as the embedded server. API servers call webhooks without a token. */
-export function validateRoute(discovery: Pick<Discovery, 'typeOf' | 'forget'>): Route {
+/** What the answers of the webhook depend on. */
+export interface ValidatePorts {
+  readonly discovery: Pick<Discovery, 'typeOf' | 'forget'>
+  readonly environments?: Pick<EnvironmentAdmission, 'validate'>
+  /** Whether callers need a token that may post to the path. Defaults to false: API servers send one only where they are configured to. */
+  readonly needsToken?: boolean
+}
+
+/** Answers an AdmissionReview by the same checks as the embedded server. */
+export function validateRoute(ports: ValidatePorts): Route {
   return {
     method: 'POST',
     path: validatePath,
-    authenticated: false,
-    handle: ({ body }) => answer(body, (request) => validity(request, discovery)),
+    authenticated: ports.needsToken ?? false,
+    handle: ({ body }) => answer(body, (request) => validity(request, ports)),
   }
 }
 
@@ -53,11 +67,28 @@ async function answer(
   return { status: 200, body: { apiVersion, kind: 'AdmissionReview', response } }
 }
 
-async function validity(request: AdmissionRequest, discovery: Pick<Discovery, 'typeOf' | 'forget'>): Promise<object> {
-  const refusal = refusalOf(request)
+async function validity(request: AdmissionRequest, { discovery, environments }: ValidatePorts): Promise<object> {
+  const refusal = refusalOf(request) ?? limitRefusal(request, environments)
   if (!refusal) return { warnings: await warningsFor(request, discovery) }
   const { code, reason, message, details } = refusal
   return { allowed: false, status: { code, reason, message, ...(details ? { details } : {}) } }
+}
+
+/** Why a class has no room for one more environment. */
+function limitRefusal(
+  { operation = '', kind, resource, subResource = '', namespace = '', name = '', ...request }: AdmissionRequest,
+  environments: ValidatePorts['environments'],
+): StatusError | undefined {
+  const type = { group: resource?.group ?? '', plural: resource?.resource ?? '', kind: kind?.kind ?? '' }
+  const object = request.object ?? undefined
+  const rest = { object, old: request.oldObject ?? undefined, isDryRun: request.dryRun ?? false }
+  try {
+    environments?.validate({ operation, type, subresource: subResource, namespace, name, ...rest })
+  } catch (error) {
+    if (isStatusError(error)) return error
+    throw error
+  }
+  return undefined
 }
 
 async function warningsFor(
@@ -105,8 +136,13 @@ function requestIn(body: string): AdmissionRequest | string {
   if (review?.apiVersion !== apiVersion) return `the body must be an AdmissionReview in ${apiVersion}`
   const { request } = review
   if (typeof request?.uid !== 'string' || request.uid === '') return 'request.uid is missing'
-  const { object } = request
-  if (object && (typeof object.apiVersion !== 'string' || typeof object.kind !== 'string' || !object.metadata))
+  const { object, operation } = request
+  // The options of a connection to a Pod have no metadata.
+  if (
+    object &&
+    operation !== 'CONNECT' &&
+    (typeof object.apiVersion !== 'string' || typeof object.kind !== 'string' || !object.metadata)
+  )
     return 'request.object is not an object of the API'
   return request as AdmissionRequest
 }

@@ -6,6 +6,7 @@ import { cleanupOptOut } from './cleanup-opt-out.ts'
 import { cleanupPolicy } from './cleanup-policy.ts'
 import { conditionalTtl } from './conditional-ttl.ts'
 import type { Kind } from './define-kind.ts'
+import { departurePage } from './departure-page.ts'
 import { departure } from './departure.ts'
 import { environmentClass } from './environment-class.ts'
 import { environment } from './environment.ts'
@@ -27,6 +28,7 @@ export const allKinds: readonly Kind[] = [
   cleanupPolicy,
   conditionalTtl,
   departure,
+  departurePage,
   environment,
   environmentClass,
   gitopsCluster,

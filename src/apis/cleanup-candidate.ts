@@ -57,6 +57,7 @@ const status = object({
     description: string('What the rule found.'),
   }),
   'about?': string('Name, size and price of a cloud resource.'),
+  'displayName?': string('Name of a cloud resource that has one beside its ID, such as an image.'),
   'owner?': object('Owner of the resource, who receives the notices.', {
     address: string('E-mail addresses, separated by commas.'),
     source: string('The owner strategies that found the addresses, or default.'),
@@ -71,6 +72,9 @@ const status = object({
     'Deletion date that the owner was told. The resource is not deleted before it, and notices only ever move it to a later date.',
   ),
   'projectedDeletionTime?': time('Earliest time at which the resource is deleted.'),
+  'leaves?': string(
+    'When the resource is deleted at the earliest; "due" once that has passed and something else, such as a WorkSchedule, a limit or a hold, delays it.',
+  ),
   'retentionSeconds?': integer('Retention set by a recalculation, instead of that of the policy.'),
   'scheduledTime?': time('When its batch is deleted.'),
   'lastSeenUsed?': object('Last observed use of the resource.', {
@@ -117,7 +121,7 @@ export const cleanupCandidate = defineKind({
     { name: 'Resource', type: 'string', jsonPath: '.spec.resource.name' },
     { name: 'Phase', type: 'string', jsonPath: '.status.phase' },
     { name: 'Owner', type: 'string', jsonPath: '.status.owner.address' },
-    { name: 'Leaves', type: 'string', jsonPath: '.status.projectedDeletionTime' },
+    { name: 'Leaves', type: 'string', jsonPath: '.status.leaves' },
     { name: 'Because', type: 'string', jsonPath: '.status.because', priority: 1 },
     { name: 'Policy', type: 'string', jsonPath: '.spec.policy', priority: 1 },
     { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },

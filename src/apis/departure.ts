@@ -29,13 +29,20 @@ const spec = object('The deletion, as recorded before it was requested.', {
   recordedAt: time('When the record was written, which is before the object is deleted.'),
   'propagation?': oneOf('Propagation policy of the deletion.', ['Background', 'Foreground', 'Orphan']),
   'manifest?': freeObject('The object before its deletion, for a restore. Without the data of Secrets.'),
-  'takes?': integer('Number of dependents deleted with the object.', { minimum: 0 }),
-  'pages?': integer('Number of further Departures that hold the manifests of those dependents.', { minimum: 0 }),
-  'page?': object('Set only if this Departure is a page with manifests of dependents.', {
-    of: string('Name of the Departure that this page belongs to.'),
-    number: integer('Number of this page, from 1.', { minimum: 1 }),
-    manifests: string('Manifests of dependents, owners first: one JSON document per line, gzip, base64.'),
+  'sealed?': object('The data of the Secret, encrypted, if records keep it (--record-secrets).', {
+    key: string('Name of the key in Secret sojourn-record-keys of sojourn-system.'),
+    data: string('The encrypted data: AES-256-GCM, base64url.'),
   }),
+  'takes?': integer('Number of dependents deleted with the object.', { minimum: 0 }),
+  'pages?': integer('Number of DeparturePages that hold the manifests of those dependents.', { minimum: 0 }),
+  'page?': object(
+    'Set only if this Departure is a page with manifests of dependents, as version 0.1.0 wrote them. DeparturePages took their place.',
+    {
+      of: string('Name of the Departure that this page belongs to.'),
+      number: integer('Number of this page, from 1.', { minimum: 1 }),
+      manifests: string('Manifests of dependents, owners first: one JSON document per line, gzip, base64.'),
+    },
+  ),
 })
 
 const status = object({

@@ -38,7 +38,7 @@ const deletion = object('When an environment is deleted. Default: never by time.
   'extendBy?': duration('Time that one use of the keep link adds. Default: 3d.'),
   'maxAge?': duration('Age at which an environment is deleted; no keep goes beyond it. Default: none.'),
   'when?': string(
-    'CEL expression over `environment`, `namespace`, `pullRequest` and `time`; an environment is deleted while it is true.',
+    'CEL expression over `environment`, `namespaceObject`, `pullRequest` and `time`; an environment is deleted while it is true.',
     { minLength: 1, maxLength: 4096 },
   ),
   'window?': string('WorkSchedule outside of which nothing is deleted. Default: any time.', { minLength: 1 }),

@@ -102,6 +102,15 @@ describe('the power of an environment', () => {
       { window: closed },
       { wants: 'Awake', because: 'by-hand', until: now + minute },
     ],
+    ...(['deployed', 'new'] as const).map(
+      (because): [string, SleepRule, Partial<SleepRule>, Partial<PowerFacts>, object] => [
+        `wakes for a deploy where the class says so, and not because it is new: ${because}`,
+        idleRule,
+        { wakeOnDeploy: true, grace: { until: now + minute, because } },
+        {},
+        { wants: because === 'new' ? 'AsIs' : 'Awake', because, until: now + minute },
+      ],
+    ),
     [
       'forgets the hand when its time is over',
       idleRule,
@@ -157,6 +166,13 @@ describe('the power of an environment', () => {
       byHand('Asleep'),
       { lastRequestAt: now - 1 },
       { wants: 'AsIs', because: 'recently-used' },
+    ],
+    [
+      'stays awake for a while after a user connected to a Pod',
+      idleRule,
+      { connectedAt: now - minute },
+      { lastRequestAt: now - 90 * minute },
+      { wants: 'AsIs', because: 'recently-used', until: now + 29 * minute },
     ],
     [
       'is awake in its hours',

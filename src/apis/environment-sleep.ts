@@ -17,6 +17,8 @@ export interface SleepRule {
   readonly wakeOnDeploy: boolean
   /** Workloads with labels that match one of these never sleep. */
   readonly exclude: readonly LabelSelector[]
+  /** When a user last connected to a Pod of the environment, where that counts as use. */
+  readonly connectedAt?: number | undefined
   readonly byHand: { readonly power: 'Awake' | 'Asleep'; readonly since: number; readonly until: number } | undefined
   /** Why nothing is scaled, or that everything is woken because the class is missing. */
   readonly standing: 'in-force' | 'being-deleted' | 'no-class' | 'paused'
@@ -33,6 +35,7 @@ export function sleepRuleOf(environmentClass: EnvironmentClass | undefined, envi
     grace: graceOf(environment, parseLongDuration(sleep?.grace ?? '15m') ?? 900_000),
     wakeOnDeploy: sleep?.wakeOn?.includes('Deploy') ?? false,
     exclude: sleep?.exclude ?? [],
+    connectedAt: environment.status?.lastUsedBy === 'Exec' ? parseTime(environment.status.lastUsedAt) : undefined,
     byHand: power === 'Auto' || until === undefined ? undefined : { power, since: parseTime(powerSince) ?? 0, until },
     standing: standingOf(environmentClass, environment, paused),
   }
@@ -80,11 +83,12 @@ export function decidePower(rule: SleepRule, facts: PowerFacts, now: number): Po
   if (facts.waiting > 0) return { wants: 'Awake', because: 'requested' }
   const hand = byHand && now < byHand.until ? byHand : undefined
   if (hand?.power === 'Awake') return { wants: 'Awake', because: 'by-hand', until: hand.until }
-  if (!hand && now < grace.until) return { wants: 'AsIs', because: grace.because, until: grace.until }
+  const wants = rule.wakeOnDeploy && grace.because === 'deployed' ? 'Awake' : 'AsIs'
+  if (!hand && now < grace.until) return { wants, because: grace.because, until: grace.until }
   if (facts.inFlight > 0) return { wants: 'AsIs', because: 'recently-used' }
   // A request before the sleep by hand does not keep the environment awake, one after it does.
-  const usedAt = facts.lastRequestAt !== undefined && facts.lastRequestAt > (hand?.since ?? -1) && facts.lastRequestAt
-  const idleAt = usedAt === false ? undefined : usedAt + (idleAfterMs ?? defaultIdleMs)
+  const usedAt = Math.max(facts.lastRequestAt ?? -1, rule.connectedAt ?? -1)
+  const idleAt = usedAt > (hand?.since ?? -1) ? usedAt + (idleAfterMs ?? defaultIdleMs) : undefined
   if (idleAt !== undefined && now < idleAt) return { wants: 'AsIs', because: 'recently-used', until: idleAt }
   if (hand) return { wants: 'Asleep', because: 'by-hand', until: hand.until }
   return byClass(rule, facts)

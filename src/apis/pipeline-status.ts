@@ -174,7 +174,7 @@ const environment = object({
   'unreadySince?': time('Since when the environment is not ready on any revision.'),
   'pin?': object('A revision that a user has requested for this environment.', {
     revision: string('The revision.'),
-    sequence: integer('Number of the request among the runs; a newer run ends it.'),
+    sequence: integer('Number of the request among the runs; it ends once the revision of a newer run is due here.'),
     by: string('The user who requested it.'),
     at: time('When it was requested.'),
   }),
@@ -193,6 +193,7 @@ const environment = object({
   'history?': objects('Former promotions to this environment, newest first.', {
     id: string('Id of the promotion.'),
     revision: string('Its revision.'),
+    'fromRevision?': string('The revision before it.'),
     phase: oneOf('How it ended.', promotionPhases),
     because: string('Why, in one word.'),
     endedAt: time('When it ended.'),
@@ -231,6 +232,7 @@ export const pipelineStatus = object(
         'Foreign',
       ]),
       'nextCheckAt?': time('When its origin is looked up again.'),
+      'lastError?': lastError,
     }),
     'unsettledSince?': time('Since when the targets of the first environment do not agree on a revision.'),
     'revisions?': objects('The revisions seen in the first environment, newest first.', {

@@ -7,6 +7,7 @@ import { NamespaceDeleter } from './lifecycle/namespace-deleter.ts'
 import { namespaceDefaults } from './lifecycle/namespace-defaults.ts'
 import type { LifecycleController, LifecyclePorts } from './lifecycle/ports.ts'
 import { roleAggregationController } from './lifecycle/role-aggregation.ts'
+import { tokenSecretController } from './lifecycle/token-secrets.ts'
 import { viewerRoleController } from './lifecycle/viewer-role.ts'
 
 /** The server's own controllers and the store's maintenance, while they run. */
@@ -26,6 +27,7 @@ export function startControllers(options: ApiServerOptions, parts: ServerParts):
     kinds,
     clock,
     authority: credentials.authority,
+    tokens: parts.serviceAccounts,
     beforeEmptying: async (terminating) => beforeEmptying?.(terminating),
     onError: (error, controller, key) => onError?.(error, { controller, key }),
   }
@@ -33,9 +35,13 @@ export function startControllers(options: ApiServerOptions, parts: ServerParts):
   const running: readonly LifecycleController[] = controllers
     ? [
         new NamespaceDeleter(ports),
-        ...[namespaceDefaults, roleAggregationController, viewerRoleController, apiServiceController].map((start) =>
-          start(ports),
-        ),
+        ...[
+          namespaceDefaults,
+          tokenSecretController,
+          roleAggregationController,
+          viewerRoleController,
+          apiServiceController,
+        ].map((start) => start(ports)),
       ]
     : []
   const upkeep = new Upkeep({

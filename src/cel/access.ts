@@ -11,7 +11,7 @@ export type Selector = (operand: CelValue) => CelValue
 
 /** A selector of one field. Objects are read in place; what they merely inherit is not there. */
 export function selectorOf(field: string): Selector {
-  const missing = new CelError(`no such key: ${field}`)
+  const missing = new CelError(`no such key: ${field}`, 'evaluation', true)
   // Arrays and prototypes have members of their own under a few names; for all others reading is proof enough.
   const isSuspect = field in [] || field in {} || /^\d+$/.test(field)
   const careful = (operand: CelValue): CelValue => {

@@ -8,14 +8,19 @@ export class CelError extends CelBox {
   readonly kind: CelErrorKind
   readonly message: string
 
-  constructor(message: string, kind: CelErrorKind = 'evaluation') {
+  readonly #isSourceOnly: boolean
+
+  /** `isSourceOnly`: the message holds nothing but text of the expression. Defaults to false. */
+  constructor(message: string, kind: CelErrorKind = 'evaluation', isSourceOnly = false) {
     super()
     this.message = message
     this.kind = kind
+    this.#isSourceOnly = isSourceOnly
   }
 
   /** The message without any value of the data, for people who cannot read that: what the error is, not of what. */
   get shown(): string {
+    if (this.#isSourceOnly) return this.message
     const [what = ''] = this.message.split(': ')
     return what.replaceAll(/"(?:[^"\\]|\\.)*"?|-?\d+/g, '…')
   }

@@ -66,6 +66,7 @@ describe('types from a schema', () => {
     'self.spec.steps.all(s, s.at < self.spec.until)',
     'self.spec.my__dash__field == "dash"',
     'self.spec.__namespace__ == "n"',
+    'self.spec.namespace == "n"',
     'self.spec.note == null',
     'self.spec.free.any.thing == 1',
     'self.metadata.name == "one" && self.kind == "Example"',

@@ -53,7 +53,10 @@ function objectFrom(schema: Schema, hasMetadata: boolean, name: string): Type {
   const fields = new Map<string, Field>(hasMetadata ? rootFields() : [])
   for (const [key, inner] of Object.entries(properties ?? {})) {
     if (hasMetadata && key === 'metadata') continue
-    fields.set(escapeField(key), fieldFrom(key, inner, `${name}.${key}`))
+    const field = fieldFrom(key, inner, `${name}.${key}`)
+    fields.set(escapeField(key), field)
+    // Behind a dot a reserved word is no problem: as in Kubernetes, both spellings are accepted.
+    if (isReserved(key)) fields.set(key, field)
   }
   return { kind: 'object', name, fields } satisfies ObjectType
 }

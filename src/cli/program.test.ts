@@ -144,9 +144,35 @@ describe('arguments', () => {
       'there is no ConfigMap "none" in namespace default; use -n for another',
     ))
 
+  it('take KIND NAME as kubectl does', async () => {
+    const namespace = ['-n', 'default']
+    const { transport } = networkTransport(loadKubeconfig([up.kubeconfig], { now: Date.now, env: {} }))
+    const kept = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'kept', namespace: 'default' } }
+    await new Client(transport).create(configMaps, kept)
+    for (const [words, said] of [
+      [['opt-out', 'configmap', 'kept'], 'configmap/kept is opted out'],
+      [['explain', 'configmap', 'kept'], 'opted out'],
+      [['opt-in', 'configmap', 'kept'], ''],
+    ] as const) {
+      const { code, out, err } = await sojourn([...words, ...namespace])
+      expect([code, err]).toEqual([0, ''])
+      expect(out).toContain(said)
+    }
+  })
+
   it('of help: the exit codes are listed', async () =>
     expect((await sojourn([])).out).toContain('Exit codes: 0 fine, 1 failed, 2 wrong usage'))
 })
+
+it('prices a change before it is applied, and says what it compares', async () => {
+  const file = join(directory, 'change.yaml')
+  writeFileSync(file, 'apiVersion: v1\nkind: Namespace\nmetadata: { name: priced }\n')
+  const { code, out } = await sojourn(['savings', '--what-if', file, '--for', '1d'])
+  expect([code, out]).toEqual([0, expect.stringContaining('It would save nothing more until')])
+  expect(out).toContain('nothing without it, nothing with it')
+  const told = await sojourn(['savings', '--dry-run', '--for', '1d', '-o', 'json'])
+  expect(JSON.parse(told.out)).toMatchObject({ kind: 'Savings', by: 'namespace', items: [], totals: [] })
+}, 60_000)
 
 describe('exit codes', () => {
   it('0 when all is fine', async () => expect((await sojourn(['status', '-A'])).code).toBe(0))
@@ -156,6 +182,12 @@ describe('exit codes', () => {
     expect((await sojourn(['status', '-o', 'xml'])).code).toBe(2)
     expect((await sojourn(['forecast', '--for', 'ever'])).code).toBe(2)
     expect((await sojourn(['forecast', '--assume', 'no-such.yaml'])).code).toBe(2)
+    expect(await sojourn(['savings', '--what-if', 'no-such.yaml'])).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('--what-if no-such.yaml: not a readable file') as unknown,
+    })
+    expect((await sojourn(['savings', '--for', '7d'])).err).toContain('--for cannot be used without --what-if')
+    expect((await sojourn(['savings', '--dry-run', '--since', '7d'])).err).toContain('--since cannot be used with')
   })
   it(
     '130 when it was interrupted',
@@ -207,6 +239,15 @@ describe('errors of the cluster say what to do', () => {
   ])('when there is no record of that name (%s)', async (where, advice) => {
     const { code, err } = await sojourn(['restore', 'settings', ...where])
     expect([code, err]).toEqual([1, expect.stringContaining(advice)])
+  })
+
+  it.each([
+    ['configmap/never', 'no deletion of ConfigMap/default/never is recorded'],
+    ['cm/', '"cm/" must be KIND/NAME'],
+    ['nothing/x', 'the server has no kind "nothing"'],
+  ])('when there is no record of a deleted object (%s)', async (word, advice) => {
+    const { err } = await sojourn(['restore', word, '-n', 'default'])
+    expect(err).toContain(advice)
   })
 
   it('when records in several namespaces have that name', async () => {

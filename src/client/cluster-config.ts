@@ -20,6 +20,8 @@ export interface ClusterConfig {
   readonly tlsServerName?: string
   /** The namespace commands mean when they name none. */
   readonly namespace: string
+  /** The context of the kubeconfig that names the cluster. */
+  readonly context?: string
   credentials(): Promise<Credentials>
   /** Forgets credentials that the server refused, so that the next ones are fresh. */
   refresh?(): void

@@ -34,7 +34,7 @@ describe('loadKubeconfig', () => {
       [file('config', kubeconfig({ token: 'secret' }, { 'certificate-authority-data': ca }))],
       options,
     )
-    expect(config).toMatchObject({ server: 'https://127.0.0.1:6443', namespace: 'team', ca: 'PEM' })
+    expect(config).toMatchObject({ server: 'https://127.0.0.1:6443', namespace: 'team', context: 'here', ca: 'PEM' })
     expect(await config.credentials()).toEqual({ token: 'secret' })
   })
 

@@ -144,6 +144,7 @@ function clusterConfig(config: Kubeconfig, options: KubeconfigOptions, origin: s
   return {
     server: checkServer(cluster.server, origin),
     namespace: context.namespace ?? 'default',
+    context: contextName,
     ...(ca ? { ca } : {}),
     ...(cluster['insecure-skip-tls-verify'] ? { insecureSkipTlsVerify: true } : {}),
     ...(cluster['tls-server-name'] ? { tlsServerName: cluster['tls-server-name'] } : {}),
@@ -231,14 +232,29 @@ function notYaml(origin: string, cause: ParseRefusal): ConfigError {
 }
 
 function checked(value: unknown, origin: string): Kubeconfig {
-  if (typeof value !== 'object' || value === null || Array.isArray(value))
-    throw new ConfigError(`${origin} is not a kubeconfig: it holds no mapping`)
+  if (!isMapping(value)) throw new ConfigError(`${origin} is not a kubeconfig: it holds no mapping`)
   for (const field of ['contexts', 'clusters', 'users'] as const) {
-    const list = (value as Record<string, unknown>)[field]
-    if (list !== undefined && list !== null && !Array.isArray(list))
-      throw new ConfigError(`${origin}: ${field} is not a list`)
+    const list = value[field] ?? []
+    if (!Array.isArray(list)) throw new ConfigError(`${origin}: ${field} is not a list`)
+    const content = field.slice(0, -1)
+    if (!list.every((item) => isMapping(item) && isMapping(item[content] ?? {}) && hasTexts(item[content] ?? {})))
+      throw new ConfigError(`${origin}: ${field} has an entry that is not a ${content}`)
   }
   return value
+}
+
+function isMapping(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** Whether all fields but those of an exec plugin, extensions and switches are texts. */
+function hasTexts(value: object): boolean {
+  return Object.entries(value).every(
+    ([name, field]) =>
+      ['string', 'boolean', 'undefined'].includes(typeof field) ||
+      field === null ||
+      ['exec', 'extensions', 'auth-provider', 'as-groups', 'as-user-extra'].includes(name),
+  )
 }
 
 function names(items: readonly { readonly name: string }[] | undefined): string {

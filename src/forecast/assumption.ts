@@ -46,10 +46,21 @@ export interface AssumptionContext {
   readonly now: number
   /** Returns the text of a file of manifests; throws ConfigError when it cannot be read. */
   readonly readFile: (path: string) => string
+  /** The flag that messages name. Defaults to `--assume`. */
+  readonly flag?: string
 }
 
 /** Parses one assumption; throws ConfigError that states the expected syntax. */
 export function readAssumption(text: string, context: AssumptionContext): Assumption {
+  try {
+    return parse(text, context)
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error
+    throw new ConfigError(`${context.flag ?? '--assume'} ${error.message}`, { cause: error })
+  }
+}
+
+function parse(text: string, context: AssumptionContext): Assumption {
   const [, verb = '', rest = ''] = /^(delete|opt-out|approve|merge|rollout):(.*)$/s.exec(text) ?? []
   switch (verb) {
     case 'merge':
@@ -130,7 +141,7 @@ function documentsIn(path: string, content: string): readonly unknown[] {
   try {
     return readYaml(content, limits.ownFile).documents
   } catch (error) {
-    throw new ConfigError(`--assume ${path} is not YAML: ${(error as Error).message}`, { cause: error })
+    throw new ConfigError(`${path} is not YAML: ${(error as Error).message}`, { cause: error })
   }
 }
 
@@ -142,12 +153,12 @@ function manifestsIn(path: string, content: string): readonly KubeObject[] {
   })
   const bad = objects.find(({ apiVersion, kind, metadata }) => !apiVersion || !kind || !metadata?.name)
   if (bad || objects.length === 0)
-    throw new ConfigError(`--assume ${path}: every manifest needs apiVersion, kind and metadata.name`)
+    throw new ConfigError(`${path}: every manifest needs apiVersion, kind and metadata.name`)
   return objects
 }
 
 function invalid(text: string, problem: string): ConfigError {
-  return new ConfigError(`--assume ${text}: ${problem}`)
+  return new ConfigError(`${text}: ${problem}`)
 }
 
 /** What every forecast assumes of pull requests and rollouts, unless an assumption says otherwise. */

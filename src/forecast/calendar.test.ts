@@ -1,6 +1,9 @@
 import ICAL from 'ical.js'
 import { describe, expect, it } from 'vitest'
-import { forecastCalendar } from './calendar.ts'
+import { cleaner } from '../apis/cleaner.ts'
+import { conditionalTtl } from '../apis/conditional-ttl.ts'
+import type { ClusterSnapshot } from './cluster-snapshot.ts'
+import { forecastCalendar, withIntervals } from './calendar.ts'
 import type { Forecast, ForecastEvent } from './event.ts'
 
 const at = Date.parse('2026-03-02T10:00:00Z')
@@ -27,6 +30,31 @@ function calendar(...events: readonly ForecastEvent[]): string {
 
 const entries = (text: string) =>
   new ICAL.Component(ICAL.parse(text) as unknown[]).getAllSubcomponents('vevent').map((entry) => new ICAL.Event(entry))
+
+describe('the intervals of a forecast', () => {
+  it('drop short retries, but not the period from which a monotonic search starts', () => {
+    const { apiVersion, kind, type } = cleaner
+    const specs = [
+      { ttl: '1h', retry: { period: '5s' } },
+      { ttl: '1h', retry: { period: '5s', monotonic: true } },
+    ]
+    const items = specs.map((spec, index) => ({ apiVersion, kind, metadata: { name: `c${index}` }, spec }))
+    const kinds = [{ type, items }] as unknown as ClusterSnapshot['kinds']
+    const { snapshot } = withIntervals({ kinds, unread: [] }, 30 * 86_400_000)
+    expect(snapshot.kinds[0]?.items.map(({ spec }) => spec)).toEqual([
+      { ttl: '1h' },
+      { ttl: '1h', retry: { period: '1h', monotonic: true } },
+    ])
+  })
+
+  it('leave a ConditionalTTL without a spec as it is', () => {
+    const { apiVersion, kind, type } = conditionalTtl
+    const bare = { apiVersion, kind, metadata: { name: 'bare', namespace: 'team' } }
+    const kinds = [{ type, items: [bare] }] as unknown as ClusterSnapshot['kinds']
+    const { snapshot, assumed } = withIntervals({ kinds, unread: [] }, 30 * 86_400_000)
+    expect([snapshot.kinds[0]?.items, assumed]).toEqual([[bare], []])
+  })
+})
 
 describe('a forecast as iCalendar', () => {
   it('is read by another iCalendar parser with the same content', () => {

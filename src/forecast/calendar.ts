@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto'
-import { describeRef, groupResource, type StoredObject } from '../kube/object.ts'
+import { describeRef, groupResource, refOf, type StoredObject } from '../kube/object.ts'
 import { formatTime, formatDuration, parseLongDuration } from '../kube/time.ts'
 import type { Forecast, ForecastEvent } from './event.ts'
+import type { Cleaner } from '../apis/cleaner.ts'
+import { cleanerKinds } from '../apis/cleaner-kinds.ts'
 import { cleanupPolicy, type CleanupPolicy } from '../apis/cleanup-policy.ts'
 import type { ClusterSnapshot } from './cluster-snapshot.ts'
 
@@ -78,29 +80,58 @@ function folded(line: string): string {
 
 /** How often a policy looks at most in one forecast: every ten minutes for thirty days. */
 const maxLooks = 4320
+/** How often a Cleaner evaluates at most by its `retry.period`: every hour for thirty days. */
+const maxRetries = 720
 
 /**
  * The snapshot with policies that look at most `maxLooks` times: an object that is due is then found one interval later at most. A look every ten seconds
- * for a month would be 260,000 inventories, nearly all of which find nothing new.
+ * for a month would be 260,000 inventories, nearly all of which find nothing new. So are most retries of Cleaners: a change of their
+ * targets, or a computed instant, triggers an evaluation anyway.
  */
 export function withIntervals(
   snapshot: ClusterSnapshot,
   forMs: number,
 ): { readonly snapshot: ClusterSnapshot; readonly assumed: readonly string[] } {
-  const minMs = Math.ceil(forMs / maxLooks / 1000) * 1000
   const assumed: string[] = []
+  const retried: string[] = []
+  const cleaners = new Set(cleanerKinds.map(({ type }) => groupResource(type)))
+  const policyMs = Math.ceil(forMs / maxLooks / 1000) * 1000
+  const retryMs = Math.ceil(forMs / maxRetries / 1000) * 1000
   const kinds = snapshot.kinds.map(({ type, items }) => {
-    if (groupResource(type) !== groupResource(cleanupPolicy.type)) return { type, items }
-    return { type, items: items.map((item) => coarser(item as CleanupPolicy, minMs, assumed)) }
+    const resource = groupResource(type)
+    if (cleaners.has(resource))
+      return { type, items: items.map((item) => retriedLess(item as Cleaner, retryMs, retried)) }
+    if (resource !== groupResource(cleanupPolicy.type)) return { type, items }
+    return { type, items: items.map((item) => coarser(item as CleanupPolicy, policyMs, assumed)) }
   })
+  const [first, ...others] = retried
+  const which = others.length > 0 ? `${retried.length} Cleaners, such as ${first}, retry` : `${first} retries`
+  if (first !== undefined) assumed.push(`${which} every ${formatDuration(retryMs)}, not more often`)
   return { snapshot: { ...snapshot, kinds }, assumed }
 }
 
 function coarser(policy: CleanupPolicy, minMs: number, assumed: string[]): StoredObject {
-  const { interval } = policy.spec
-  const ms = interval === undefined ? undefined : parseLongDuration(interval)
-  if (ms === undefined || ms >= minMs) return policy
-  const used = formatDuration(minMs)
-  assumed.push(`CleanupPolicy ${policy.metadata.name} looks every ${used} instead of every ${interval}`)
-  return { ...policy, spec: { ...policy.spec, interval: used } }
+  const interval = longer(policy.spec.interval, minMs)
+  if (interval === undefined) return policy
+  assumed.push(`CleanupPolicy ${policy.metadata.name} looks every ${interval} instead of every ${policy.spec.interval}`)
+  return { ...policy, spec: { ...policy.spec, interval } }
+}
+
+function retriedLess(cleaner: Cleaner, minMs: number, retried: string[]): StoredObject {
+  // cleaner-controller's own definition admits objects without a spec.
+  const { retry, ...spec } = (cleaner.spec ?? {}) as Cleaner['spec']
+  const period = longer(retry?.period, minMs)
+  if (!retry || period === undefined) return cleaner
+  retried.push(describeRef(refOf(cleaner)))
+  // By its default, one that only waits for its targets is evaluated once a day.
+  const isDefault = minMs >= defaultRetryMs && !retry.monotonic
+  return { ...cleaner, spec: isDefault ? spec : { ...spec, retry: { ...retry, period } } }
+}
+
+const defaultRetryMs = 3_600_000
+
+/** The duration that takes its place if it is shorter than this. */
+function longer(text: string | undefined, minMs: number): string | undefined {
+  const ms = text === undefined ? undefined : parseLongDuration(text)
+  return ms === undefined || ms >= minMs ? undefined : formatDuration(minMs)
 }

@@ -1,12 +1,13 @@
 import { configMaps } from '../kube/core-types.ts'
 import { cleanupCandidate, type CleanupCandidate } from '../apis/cleanup-candidate.ts'
+import { departurePage, type DeparturePage } from '../apis/departure-page.ts'
 import { departure, type DepartureSpec } from '../apis/departure.ts'
 import { pipeline, type Pipeline } from '../apis/pipeline.ts'
 import type { Promotion } from '../apis/pipeline-status.ts'
 import type { StoreEvent } from '../apiserver/store/store.ts'
 import { circuitPrefix, doorStateName } from '../departures/door/door-state.ts'
 import { read as readPage } from '../departures/records/page-text.ts'
-import { groupResource, refOf, type ObjectRef, type StoredObject, placeOf } from '../kube/object.ts'
+import { groupResource, refOf, type KubeObject, type ObjectRef, type StoredObject, placeOf } from '../kube/object.ts'
 import { sentenceFor } from '../systems/janitor/model/because.ts'
 import { sentenceOf, type Because } from '../apis/pipeline-reasons.ts'
 import type { ForecastEvent, EventType } from './event.ts'
@@ -21,6 +22,7 @@ export function eventsIn(change: StoreEvent, at: number): readonly ForecastEvent
 
 const translators: Readonly<Record<string, Translate>> = {
   [groupResource(departure.type)]: departureEvents,
+  [groupResource(departurePage.type)]: dependentEvents,
   [groupResource(cleanupCandidate.type)]: candidateEvents,
   [groupResource(pipeline.type)]: promotionEvents,
   [groupResource(configMaps)]: breakerEvents,
@@ -29,7 +31,6 @@ const translators: Readonly<Record<string, Translate>> = {
 function departureEvents({ type, document }: StoreEvent, at: number): readonly ForecastEvent[] {
   const { spec } = document.value as unknown as { spec: DepartureSpec }
   if (type !== 'create') return []
-  if (spec.page) return dependentEvents(spec, spec.page, at)
   const { cluster, apiVersion, kind, namespace, name } = spec.object
   const { system, object: rule } = spec.by
   return [
@@ -41,28 +42,37 @@ function departureEvents({ type, document }: StoreEvent, at: number): readonly F
       because: spec.because,
       why: departureSentences[spec.because] ?? spec.because,
       ...(rule ? { by: `${rule.kind}/${rule.name}` } : {}),
-      ...(spec.takes === undefined ? {} : { takes: spec.takes }),
+      // What other Cleaners delete at the same time is on its record, and is not deleted because of it.
+      ...(spec.takes === undefined || spec.because === 'expired-together' ? {} : { takes: spec.takes }),
     },
   ]
 }
 
 /** A page of a record lists what is deleted with the object: each is an event of its own. */
-function dependentEvents({ by }: DepartureSpec, page: Page, at: number): readonly ForecastEvent[] {
-  return readPage(page.manifests).map(({ manifest }) => ({
+function dependentEvents({ type, document }: StoreEvent, at: number): readonly ForecastEvent[] {
+  const { metadata, spec } = document.value as unknown as DeparturePage
+  if (type !== 'create') return []
+  return readPage(spec.manifests).map(({ manifest, decidedBy }) => ({
     at,
     what: 'leaves' as const,
-    system: by.system,
+    system: metadata.labels?.['sojourn.dev/system'] as ForecastEvent['system'],
     object: refOf(manifest),
-    because: 'owners-gone',
-    why: `it is deleted with the object of record ${page.of}`,
+    ...(decidedBy === undefined
+      ? { because: 'owners-gone', why: `it is deleted with the object of record ${spec.of}` }
+      : { ...decided(manifest, decidedBy), by: decidedBy }),
   }))
 }
 
-type Page = NonNullable<DepartureSpec['page']>
+/** Why one of the objects of a record with several decisions is deleted. */
+function decided({ kind, metadata }: KubeObject, decidedBy: string) {
+  const because = `${kind}/${metadata.name}` === decidedBy ? 'conditions-met' : 'target'
+  return { because, why: departureSentences[because] ?? because }
+}
 
 const departureSentences: Readonly<Record<string, string>> = {
   target: 'its Cleaner’s time is up and its conditions hold',
   'conditions-met': 'its time is up and its conditions hold',
+  'expired-together': 'its time is up and its conditions hold',
   release: 'its Helm release is uninstalled',
   'requirement-gone': 'its dependency is deleted',
   'owners-gone': 'all its owners are deleted',

@@ -76,7 +76,7 @@ export function recordedPorts(ports: RecordingPorts): ExternalPorts {
     promoter: { perform: forge.perform, adjustTarget: forge.adjustTarget, resync: false },
     activator: { plane: new SilentDataPlane(), scanMs: 0 },
     // Counted at each change; a write a day is enough.
-    savings: { flushMs: 86_400_000 },
+    savings: { flushMs: 86_400_000, askPrices: undefined },
     connectCluster: (kubeconfig, cluster) => copyCluster(kubeconfig, cluster, ports),
   }
 }
@@ -131,7 +131,7 @@ export interface ExternalPorts {
   readonly janitor?: Pick<JanitorOptions, 'openChannel' | 'wrapCloud' | 'withoutLeases'>
   readonly environments?: Pick<EnvironmentsOptions, 'openChannel' | 'http' | 'assumesPulls'>
   readonly promoter?: Pick<PromoterOptions, 'perform' | 'adjustTarget' | 'resync'>
-  readonly savings?: Pick<AccountantOptions, 'flushMs'>
+  readonly savings?: Pick<AccountantOptions, 'flushMs' | 'askPrices'>
   readonly activator?: Pick<StartOptions, 'plane' | 'scanMs'>
   readonly connectCluster?: ClustersPorts['connect']
 }

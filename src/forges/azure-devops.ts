@@ -42,14 +42,13 @@ export function azureDevops(api: ForgeApi, { apiURL, project = '', name }: Repos
   const web = `${apiURL}/${encodeURIComponent(project)}/_git/${encodeURIComponent(name)}/pullrequest`
   const to = (pull: AzurePull) => toPullRequest(pull, web)
   const one = (number: number) => query(`${pulls}/${number}`, version)
-  const all = async (filter: Readonly<Record<string, string>>) => {
+  const all = (filter: Readonly<Record<string, string>>) => {
     const page = (skip: number) => query(pulls, { ...filter, $top: pageSize, $skip: skip, ...version })
     let seen = 0
-    const found = await api.getAll<AzurePull, AzurePage>(page(0), ({ value }) => {
+    return api.getAll<PullRequest, AzurePage>(page(0), ({ value }) => {
       seen += value.length
-      return { items: value, next: value.length < pageSize ? undefined : page(seen) }
+      return { items: value.map(to), next: value.length < pageSize ? undefined : page(seen) }
     })
-    return found.map(to)
   }
   return {
     async list({ head, base }) {

@@ -28,18 +28,19 @@ interface CloudPage<T> {
 export function bitbucketCloud(api: ForgeApi, { owner, name }: RepositoryAddress): Forge {
   const repository = `/repositories/${encodeURIComponent(owner)}/${encodeURIComponent(name)}`
   const pulls = `${repository}/pullrequests`
-  const all = <T>(path: string) => api.getAll<T, CloudPage<T>>(path, ({ values, next }) => ({ items: values, next }))
+  const all = <T, R>(path: string, wanted: (item: T) => R) =>
+    api.getAll<R, CloudPage<T>>(path, ({ values, next }) => ({ items: values.map(wanted), next }))
   const read = (number: number) => api.get<CloudPull>(`${pulls}/${number}`)
   return {
     async list({ head, base }) {
       const filter = `source.branch.name = ${JSON.stringify(head)} AND destination.branch.name = ${JSON.stringify(base)}`
       const states = ['OPEN', 'MERGED', 'DECLINED', 'SUPERSEDED'].map((state) => `&state=${state}`).join('')
       const path = `${query(pulls, { q: filter, pagelen: 50 })}${states}`
-      const found = await all<CloudPull>(path)
-      return found.map(toPullRequest).filter((pull) => pull.head === head && pull.base === base)
+      const found = await all(path, toPullRequest)
+      return found.filter((pull) => pull.head === head && pull.base === base)
     },
     get: async (number) => toPullRequest(await read(number)),
-    openPulls: async () => (await all<CloudPull>(query(pulls, { state: 'OPEN', pagelen: 50 }))).map(toPullRequest),
+    openPulls: () => all(query(pulls, { state: 'OPEN', pagelen: 50 }), toPullRequest),
     async create({ head, base, title, body }) {
       const request = {
         title,
@@ -53,7 +54,7 @@ export function bitbucketCloud(api: ForgeApi, { owner, name }: RepositoryAddress
     comment: async (number, raw) =>
       String((await api.send<CloudComment>('POST', `${pulls}/${number}/comments`, { content: { raw } })).id),
     comments: async (number) =>
-      (await all<CloudComment>(query(`${pulls}/${number}/comments`, { pagelen: 100 })))
+      (await all(query(`${pulls}/${number}/comments`, { pagelen: 100 }), (comment: CloudComment) => comment))
         .filter(({ deleted }) => !deleted)
         .map(({ id, content }) => ({ id: String(id), text: content?.raw ?? '' })),
     editComment: (number, id, raw) => api.send('PUT', `${pulls}/${number}/comments/${id}`, { content: { raw } }),
@@ -75,18 +76,17 @@ export function bitbucketCloud(api: ForgeApi, { owner, name }: RepositoryAddress
     },
     async checks(sha) {
       const path = `${pulls.replace(/pullrequests$/, 'commit')}/${encodeURIComponent(sha)}/statuses`
-      const found = await api.getAll<BuildStatus, { readonly values: readonly BuildStatus[]; readonly next?: string }>(
-        query(path, { pagelen: 100 }),
-        ({ values, next }) => ({ items: values, next }),
-      )
-      return found.map(({ key, state }) => ({ name: key, state: checkState(state, buildWords) }))
+      return all(query(path, { pagelen: 100 }), ({ key, state }: BuildStatus) => ({
+        name: key,
+        state: checkState(state, buildWords),
+      }))
     },
   }
 }
 
 /** The states of a build, on both Bitbuckets. */
 export const buildStates = { pending: 'INPROGRESS', success: 'SUCCESSFUL', failure: 'FAILED' } as const
-interface BuildStatus {
+export interface BuildStatus {
   readonly key: string
   readonly state: string
 }

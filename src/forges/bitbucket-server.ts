@@ -1,5 +1,5 @@
 import { formatTime } from '../kube/time.ts'
-import { buildStates, buildWords } from './bitbucket-cloud.ts'
+import { buildStates, buildWords, type BuildStatus } from './bitbucket-cloud.ts'
 import { checkState, type Forge, type PullRequest } from './forge.ts'
 import { query, type ForgeApi } from './forge-api.ts'
 import type { RepositoryAddress } from './repository-address.ts'
@@ -29,31 +29,26 @@ interface BitbucketPage<T> {
   readonly nextPageStart?: number | null
 }
 
-interface BuildStatus {
-  readonly key: string
-  readonly state: string
-}
-
 /** Bitbucket Data Center, formerly Bitbucket Server. */
 export function bitbucketServer(api: ForgeApi, { owner, name, apiURL }: RepositoryAddress): Forge {
   const repository = `/projects/${encodeURIComponent(owner)}/repos/${encodeURIComponent(name)}`
   const pulls = `${repository}/pull-requests`
   const place = { slug: name, project: { key: owner } }
   const read = (number: number) => api.get<BitbucketPull>(`${pulls}/${number}`)
-  const all = <T>(path: string, filter: Readonly<Record<string, string>> = {}) => {
+  const all = <T, R>(path: string, wanted: (item: T) => R, filter: Readonly<Record<string, string>> = {}) => {
     const page = (start: number) => query(path, { ...filter, limit: 100, start })
-    return api.getAll<T, BitbucketPage<T>>(page(0), ({ values, isLastPage, nextPageStart }) => ({
-      items: values,
+    return api.getAll<R, BitbucketPage<T>>(page(0), ({ values, isLastPage, nextPageStart }) => ({
+      items: values.map(wanted),
       next: isLastPage || typeof nextPageStart !== 'number' ? undefined : page(nextPageStart),
     }))
   }
   return {
     async list({ head, base }) {
       const filter = { state: 'ALL', direction: 'OUTGOING', at: `refs/heads/${head}` }
-      const found = await all<BitbucketPull>(pulls, filter)
-      return found.map(toPullRequest).filter((pull) => pull.head === head && pull.base === base)
+      const found = await all(pulls, toPullRequest, filter)
+      return found.filter((pull) => pull.head === head && pull.base === base)
     },
-    openPulls: async () => (await all<BitbucketPull>(pulls, { state: 'OPEN' })).map(toPullRequest),
+    openPulls: () => all(pulls, toPullRequest, { state: 'OPEN' }),
     async get(number) {
       const pull = toPullRequest(await read(number))
       if (pull.state !== 'open') return pull
@@ -77,9 +72,9 @@ export function bitbucketServer(api: ForgeApi, { owner, name, apiURL }: Reposito
       String((await api.send<BitbucketComment>('POST', `${pulls}/${number}/comments`, { text })).id),
     // Comments on the whole pull request are listed among its activities only.
     comments: async (number) =>
-      (await all<{ readonly comment?: BitbucketComment }>(`${pulls}/${number}/activities`)).flatMap(({ comment }) =>
-        comment ? [{ id: String(comment.id), text: comment.text ?? '' }] : [],
-      ),
+      (
+        await all(`${pulls}/${number}/activities`, (one: { readonly comment?: BitbucketComment }) => one.comment)
+      ).flatMap((comment) => (comment ? [{ id: String(comment.id), text: comment.text ?? '' }] : [])),
     async editComment(number, id, text) {
       const path = `${pulls}/${number}/comments/${id}`
       const { version } = await api.get<BitbucketComment>(path)
@@ -107,8 +102,7 @@ export function bitbucketServer(api: ForgeApi, { owner, name, apiURL }: Reposito
     },
     async checks(sha) {
       const builds = `${apiURL.replace(/\/rest\/api\/[^/]+$/, '/rest/build-status/1.0')}/commits/${encodeURIComponent(sha)}`
-      const found = await all<BuildStatus>(builds)
-      return found.map(({ key, state }) => ({ name: key, state: checkState(state, buildWords) }))
+      return all(builds, ({ key, state }: BuildStatus) => ({ name: key, state: checkState(state, buildWords) }))
     },
   }
 }

@@ -1,7 +1,12 @@
-import { knownSecrets } from '../runtime/observability/known-secrets.ts'
+import { createHash } from 'node:crypto'
+import { limits } from '../parsing/limits.ts'
+import { ParseRefusal } from '../parsing/parse-refusal.ts'
+import { parsingThread } from '../parsing/parsing-thread.ts'
 import { BoundedMap } from '../kube/basics/bounded-map.ts'
+import { knownSecrets } from '../runtime/observability/known-secrets.ts'
 import type { Http, HttpResponse } from '../runtime/http/http.ts'
 import { type PromotionError, permanent, transient } from '../git/promotion-error.ts'
+import { read } from './answer-text.ts'
 
 export interface ForgeApiOptions {
   readonly http: Http
@@ -10,48 +15,68 @@ export interface ForgeApiOptions {
   readonly headers: Readonly<Record<string, string>>
   readonly ca?: string | undefined
   readonly signal?: AbortSignal | undefined
-  /** Responses by path, for conditional requests that do not count against the rate limit. */
+  /** Defaults to one of its own. */
   readonly cache?: ResponseCache | undefined
 }
 
-export type ResponseCache = BoundedMap<string, { readonly etag: string; readonly value: unknown }>
-
-/** Holds the newest 2000 responses. */
-export function newResponseCache(): ResponseCache {
-  return new BoundedMap(2000)
+/** The newest 1,000 short responses of all forges, for conditional requests, which do not count against rate limits. */
+export class ResponseCache extends BoundedMap<string, { readonly etag: string; readonly value: unknown }> {
+  constructor() {
+    super(1000)
+  }
 }
 
 /** JSON requests to one forge. An error response becomes a PromotionError that says whether a retry can help. */
 export class ForgeApi {
   readonly #options: ForgeApiOptions
   readonly #cache: ResponseCache
+  /** Tells forges and credentials apart in the cache. */
+  readonly #cacheKey: string
 
   constructor(options: ForgeApiOptions) {
+    const { base, headers, cache = new ResponseCache() } = options
     this.#options = options
-    this.#cache = options.cache ?? newResponseCache()
+    this.#cache = cache
+    this.#cacheKey = createHash('sha256')
+      .update(JSON.stringify([base, headers]))
+      .digest('base64')
   }
 
   /** GET with `If-None-Match` when the path has been read before. */
   async get<T>(path: string): Promise<T> {
-    const cached = this.#cache.get(path)
+    const key = `${this.#cacheKey} ${path}`
+    const cached = this.#cache.get(key)
     const response = await this.#send('GET', path, undefined, cached ? { 'if-none-match': cached.etag } : {})
     if (response.status === 304 && cached) return cached.value as T
-    const value = this.#read<T>(response, path)
+    const value = await this.#read<T>(response, path)
     const { etag } = response.headers
-    if (etag) this.#cache.set(path, { etag, value })
+    if (etag && response.body.length <= mostHere) this.#cache.set(key, { etag, value })
     return value
   }
 
-  /** Every item of a paged list. `read` returns the items of a page and the path or URL of the next one. Throws when there are more than 200 pages. */
+  /**
+   * Every item of a paged list. `read` returns what is kept of a page and the path or URL of the next one; by default each page is a list, and
+   * the next one is in the Link header. Throws when there are more than 200 pages or 32 MiB.
+   */
   async getAll<T, Page = readonly T[]>(
     path: string,
-    read: (page: Page, response: HttpResponse) => { readonly items: readonly T[]; readonly next: string | undefined },
+    read: (
+      page: Page,
+      response: HttpResponse,
+    ) => { readonly items: readonly T[]; readonly next: string | undefined } = (page, response) => ({
+      items: page as readonly T[],
+      next: nextLink(response),
+    }),
   ): Promise<readonly T[]> {
     const all: T[] = []
     let next: string | undefined = path
+    let bytes = 0
     for (let page = 0; next !== undefined && page < maxPages; page++) {
       const response = await this.#send('GET', next)
-      const { items, next: following } = read(this.#read<Page>(response, next), response)
+      bytes += response.body.length
+      if (bytes > maxListBytes)
+        throw transient('GitProviderUnavailable', `the forge lists more than ${maxListBytes} bytes`)
+      const { items, next: following } = read(await this.#read<Page>(response, next), response)
       all.push(...items)
       next = following
     }
@@ -73,7 +98,7 @@ export class ForgeApi {
   ): Promise<boolean> {
     const response = await this.#send(method, path, body)
     if (refusals.includes(response.status)) return false
-    this.#read(response, path)
+    await this.#read(response, path)
     return true
   }
 
@@ -99,16 +124,22 @@ export class ForgeApi {
       signal,
       timeoutMs: 30_000,
       // A page of pull requests with their texts.
-      maxBytes: 16 * 1024 * 1024,
+      maxBytes: limits.forgeAnswer.bytes,
     })
   }
 
-  #read<T>(response: HttpResponse, path: string): T {
+  async #read<T>(response: HttpResponse, path: string): Promise<T> {
     const { status, body } = response
-    if (status >= 200 && status < 300) return (body.length === 0 ? undefined : parse(body)) as T
+    if (status >= 200 && status < 300) return (body.length === 0 ? undefined : await parse(body)) as T
     const where = new URL(this.#options.base).host
     throw errorFor(status, `${where} answered ${status} to ${path.split('?')[0]}`)
   }
+}
+
+/** Reads lists whose pages are linked by a header, and keeps of each item what is wanted. */
+export function pagesOf(api: ForgeApi) {
+  return <T, R>(path: string, wanted: (item: T) => R): Promise<readonly R[]> =>
+    api.getAll<R, readonly T[]>(path, (page, response) => ({ items: page.map(wanted), next: nextLink(response) }))
 }
 
 /** The URL of the next page, from the Link header. */
@@ -124,6 +155,9 @@ export function query(path: string, parameters: Readonly<Record<string, string |
 }
 
 const maxPages = 200
+const maxListBytes = 32 * 1024 * 1024
+/** More is read in the parsing thread, and not cached: the forge may be a tenant's. */
+const mostHere = 64 * 1024
 
 /** Texts for people. Names of branches and files stay as they are: a Secret may hold a word that is part of one. */
 const textFields = new Set(['title', 'body', 'description', 'raw'])
@@ -132,13 +166,17 @@ function withoutSecrets(field: string, value: unknown): unknown {
   return typeof value === 'string' && textFields.has(field) ? knownSecrets.removeFrom(value) : value
 }
 
-function parse(body: Buffer): unknown {
+async function parse(body: Buffer): Promise<unknown> {
+  const { timeMs } = limits.forgeAnswer
   try {
-    return JSON.parse(body.toString('utf8'))
+    return body.length <= mostHere
+      ? read(body)
+      : await parsingThread.read({ reader: 'forge-answer', input: body, timeMs })
   } catch (error) {
-    throw transient('GitProviderUnavailable', 'the forge did not answer with JSON', {
-      cause: error,
-    })
+    if (!(error instanceof ParseRefusal)) throw error
+    const why =
+      error.because === 'syntax' ? 'did not answer with JSON' : `sent an answer that is not read: ${error.message}`
+    throw transient('GitProviderUnavailable', `the forge ${why}`, { cause: error })
   }
 }
 
@@ -153,6 +191,10 @@ function sameHost(url: string, base: string): string {
 function errorFor(httpStatus: number, message: string): PromotionError {
   if (httpStatus === 401 || httpStatus === 403) return permanent('CredentialsRefused', message, { httpStatus })
   if (httpStatus === 404) return permanent('RepositoryNotFound', message, { httpStatus })
+  if (httpStatus < 400)
+    return permanent('RepositoryNotFound', `${message}: the repository has moved; change its URL in the spec`, {
+      httpStatus,
+    })
   if (httpStatus >= 500 || httpStatus === 408 || httpStatus === 409 || httpStatus === 429)
     return transient('GitProviderUnavailable', message, { httpStatus })
   return permanent('RequestRefused', message, { httpStatus })

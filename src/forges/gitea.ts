@@ -1,6 +1,6 @@
 import { PromotionError } from '../git/promotion-error.ts'
 import { checkState, type Forge } from './forge.ts'
-import { nextLink, query, type ForgeApi } from './forge-api.ts'
+import { query, type ForgeApi } from './forge-api.ts'
 import { githubPulls } from './github.ts'
 import type { RepositoryAddress } from './repository-address.ts'
 
@@ -54,7 +54,6 @@ async function exists(api: ForgeApi, path: string): Promise<boolean> {
 async function labelIds(api: ForgeApi, repository: string, names: readonly string[]): Promise<number[]> {
   const labels = await api.getAll<{ readonly id: number; readonly name: string }>(
     query(`${repository}/labels`, { limit: 50, page: 1 }),
-    (items, response) => ({ items, next: nextLink(response) }),
   )
   return labels.filter((label) => names.includes(label.name)).map(({ id }) => id)
 }

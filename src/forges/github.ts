@@ -1,5 +1,5 @@
 import { checkState, type Forge, type PullRequest } from './forge.ts'
-import { nextLink, query, type ForgeApi } from './forge-api.ts'
+import { nextLink, pagesOf, query, type ForgeApi } from './forge-api.ts'
 import type { RepositoryAddress } from './repository-address.ts'
 
 interface GithubPull {
@@ -80,9 +80,9 @@ export function githubPulls(
 ) {
   const repository = `/repos/${encodeURIComponent(owner)}/${encodeURIComponent(name)}`
   const issues = `${repository}/issues`
-  const all = <T>(path: string) => api.getAll<T>(path, (items, response) => ({ items, next: nextLink(response) }))
-  const find = async (filter: Readonly<Record<string, string>>) =>
-    (await all<GithubPull>(query(`${repository}/pulls`, { ...filter, ...paging }))).map(toPullRequest)
+  const all = pagesOf(api)
+  const find = (filter: Readonly<Record<string, string>>) =>
+    all(query(`${repository}/pulls`, { ...filter, ...paging }), toPullRequest)
   return {
     repository,
     find,
@@ -92,8 +92,8 @@ export function githubPulls(
     update: (number, change) => api.send('PATCH', `${repository}/pulls/${number}`, change),
     comment: async (number, body) =>
       String((await api.send<GithubComment>('POST', `${issues}/${number}/comments`, { body })).id),
-    comments: async (number) =>
-      (await all<GithubComment>(query(`${issues}/${number}/comments`, paging))).map(({ id, body = '' }) => ({
+    comments: (number) =>
+      all(query(`${issues}/${number}/comments`, paging), ({ id, body = '' }: GithubComment) => ({
         id: String(id),
         text: body,
       })),

@@ -1,5 +1,5 @@
 import { checkState, type Forge, type PullRequest } from './forge.ts'
-import { nextLink, query, type ForgeApi } from './forge-api.ts'
+import { pagesOf, query, type ForgeApi } from './forge-api.ts'
 import type { RepositoryAddress } from './repository-address.ts'
 
 interface GitlabMergeRequest {
@@ -28,16 +28,15 @@ interface GitlabNote {
 export function gitlab(api: ForgeApi, { owner, name }: RepositoryAddress): Forge {
   const project = `/projects/${encodeURIComponent(`${owner}/${name}`)}`
   const requests = `${project}/merge_requests`
-  const all = <T>(path: string) => api.getAll<T>(path, (items, response) => ({ items, next: nextLink(response) }))
+  const all = pagesOf(api)
   return {
     async list({ head, base }) {
       const path = query(requests, { state: 'all', source_branch: head, target_branch: base, per_page: 100 })
-      const found = await all<GitlabMergeRequest>(path)
-      return found.map(toPullRequest).filter((request) => request.head === head && request.base === base)
+      const found = await all(path, toPullRequest)
+      return found.filter((request) => request.head === head && request.base === base)
     },
     get: async (number) => toPullRequest(await api.get<GitlabMergeRequest>(`${requests}/${number}`)),
-    openPulls: async () =>
-      (await all<GitlabMergeRequest>(query(requests, { state: 'opened', per_page: 100 }))).map(toPullRequest),
+    openPulls: () => all(query(requests, { state: 'opened', per_page: 100 }), toPullRequest),
     async create({ head, base, title, body, labels }) {
       const request = {
         source_branch: head,
@@ -51,8 +50,8 @@ export function gitlab(api: ForgeApi, { owner, name }: RepositoryAddress): Forge
     update: (number, { title, body }) => api.send('PUT', `${requests}/${number}`, { title, description: body }),
     comment: async (number, body) =>
       String((await api.send<GitlabNote>('POST', `${requests}/${number}/notes`, { body })).id),
-    comments: async (number) =>
-      (await all<GitlabNote>(query(`${requests}/${number}/notes`, { per_page: 100 }))).map(({ id, body = '' }) => ({
+    comments: (number) =>
+      all(query(`${requests}/${number}/notes`, { per_page: 100 }), ({ id, body = '' }: GitlabNote) => ({
         id: String(id),
         text: body,
       })),
@@ -68,7 +67,6 @@ export function gitlab(api: ForgeApi, { owner, name }: RepositoryAddress): Forge
     async checks(sha) {
       const found = await api.getAll<{ readonly name: string; readonly status: string }>(
         query(`${project}/repository/commits/${encodeURIComponent(sha)}/statuses`, { per_page: 100 }),
-        (items, response) => ({ items, next: nextLink(response) }),
       )
       const open = ['created', 'waiting_for_resource', 'preparing', 'pending', 'running', 'scheduled', 'manual']
       return found.map((each) => ({

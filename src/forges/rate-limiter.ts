@@ -1,3 +1,4 @@
+import { BoundedMap } from '../kube/basics/bounded-map.ts'
 import type { Http, HttpResponse } from '../runtime/http/http.ts'
 import { parseTime } from '../kube/time.ts'
 import { PromotionError } from '../git/promotion-error.ts'
@@ -18,7 +19,8 @@ export class RateLimiter {
   readonly #perSecond: number
   readonly #now: () => number
   readonly #onRemaining: (host: string, requests: number) => void
-  readonly #accounts = new Map<string, Account>()
+  /** Tenants name hosts and credentials. */
+  readonly #accounts = new BoundedMap<string, Account>(10_000)
 
   constructor({ burst = 60, perSecond = 10, now, onRemaining = () => undefined }: RateLimiterOptions) {
     this.#burst = burst

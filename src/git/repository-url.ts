@@ -1,3 +1,5 @@
+import { percentDecoded } from '../kube/basics/percent-decoded.ts'
+
 /** The parsed URL of a repository. */
 export type RepositoryURL =
   | { readonly over: 'https'; readonly host: string; readonly url: URL }
@@ -15,13 +17,13 @@ function parseURL(url: URL): RepositoryURL | undefined {
   if (url.password !== '' || url.hostname === '') return undefined
   if (url.protocol === 'https:') return url.username === '' ? { over: 'https', host: url.host, url } : undefined
   if (url.protocol !== 'ssh:') return undefined
-  const path = decode(url.pathname)
+  const path = percentDecoded(url.pathname)
   if (path === undefined || path.length < 2) return undefined
   return {
     over: 'ssh',
     host: url.hostname.replace(/^\[(.*)\]$/, '$1').toLowerCase(),
     port: url.port === '' ? 22 : Number(url.port),
-    user: decode(url.username) || 'git',
+    user: percentDecoded(url.username) || 'git',
     // Like git, read `/~user` as a home directory.
     path: path.startsWith('/~') ? path.slice(1) : path,
   }
@@ -30,12 +32,4 @@ function parseURL(url: URL): RepositoryURL | undefined {
 function parseScpForm(text: string): RepositoryURL | undefined {
   const [, user = '', host = '', path = ''] = /^([^\s/@:]+)@([^\s/@:[\]]+):(\S+)$/.exec(text) ?? []
   return path === '' ? undefined : { over: 'ssh', host: host.toLowerCase(), port: 22, user, path }
-}
-
-function decode(text: string): string | undefined {
-  try {
-    return decodeURIComponent(text)
-  } catch {
-    return undefined
-  }
 }

@@ -3,19 +3,26 @@ import { encodeRelease, readRelease, type ReadRelease } from './release-record.t
 
 /**
  * What the Departure of a Helm record keeps, so that after a restore `helm status` and `helm rollback` read it: the release as it was before the uninstall
- * began, without values, templates, files and the data of Secrets, all of which may hold credentials. Undefined when it cannot be read.
+ * began, without values, templates, files and the data of Secrets, all of which may hold credentials (`recordAs`), and complete, for records that are encrypted
+ * (`sealAs`). Empty when it cannot be read.
  */
 export async function restorableRecord(
   holder: StoredObject,
   { isNewest }: { readonly isNewest: boolean },
-): Promise<StoredObject | undefined> {
+): Promise<{ readonly recordAs?: StoredObject; readonly sealAs?: StoredObject }> {
   const record = await readRelease(holder).catch(() => undefined)
-  if (!record) return undefined
+  if (!record) return {}
   const isEnded = isNewest && ['uninstalling', 'uninstalled'].includes(record.info.status)
   const status = isEnded ? 'deployed' : record.info.status
-  const release = await encodeRelease(withoutCredentials(record, status), holder)
   const { labels } = holder.metadata
-  return { ...holder, metadata: { ...holder.metadata, labels: { ...labels, status } }, data: { release } }
+  const metadata = { ...holder.metadata, labels: { ...labels, status } }
+  const { parsed: _, ...whole } = record
+  const kept = await encodeRelease(withoutCredentials(record, status), holder)
+  const complete = await encodeRelease({ ...whole, info: { ...whole.info, status } }, holder)
+  return {
+    recordAs: { ...holder, metadata, data: { release: kept } },
+    sealAs: { ...holder, metadata, data: { release: complete } },
+  }
 }
 
 function withoutCredentials({ parsed, ...record }: ReadRelease, status: string) {

@@ -132,8 +132,8 @@ class Uninstall {
   /** Deletes a record, once everything else is deleted. */
   async deleteRecord(holder: StoredObject, which: { readonly isNewest: boolean }): Promise<void> {
     if (this.#waiting) return
-    const recordAs = await restorableRecord(holder, which)
-    await this.#depart(typeOfHolder(holder), holder, { because: 'helm-record', ...(recordAs ? { recordAs } : {}) })
+    const kept = await restorableRecord(holder, which)
+    await this.#depart(typeOfHolder(holder), holder, { because: 'helm-record', ...kept })
   }
 
   #wait(message: string, until?: number): void {
@@ -143,7 +143,7 @@ class Uninstall {
   async #depart(
     type: ResourceType,
     object: StoredObject,
-    why: Pick<DepartRequest, 'because' | 'recordAs'>,
+    why: Pick<DepartRequest, 'because' | 'recordAs' | 'sealAs'>,
   ): Promise<void> {
     const { client, door, by, clock, follows } = this.#request
     const ref = refOf({

@@ -35,6 +35,12 @@ describe('conditions', () => {
     expect(markStalled(stalled, cause, minute)).toBe(stalled)
   })
 
+  it('shortens a message that the API server would refuse, together with the whole status', () => {
+    const [long] = markReady(undefined, { reason: 'Done', message: '長'.repeat(40_000) }, 0)
+    expect(Buffer.byteLength(long?.message ?? '')).toBeLessThanOrEqual(32_768)
+    expect(long?.message.endsWith('…')).toBe(true)
+  })
+
   it('leaves conditions of others where they are', () => {
     const other: Condition = { type: 'Other', status: 'True', reason: 'X', message: '', lastTransitionTime: 'then' }
     expect(markReady([other], { reason: 'Done', message: '' }, 0)[0]).toBe(other)

@@ -31,7 +31,7 @@ export function setCondition(
     type: claim.type,
     status: claim.status,
     reason: claim.reason,
-    message: claim.message,
+    message: shortened(claim.message),
     ...(observedGeneration === undefined ? {} : { observedGeneration }),
     lastTransitionTime: moved ? formatTime(now) : previous.lastTransitionTime,
   }
@@ -111,6 +111,14 @@ export function findCondition(conditions: readonly Condition[] | undefined, type
 export function isConditionTrue(conditions: readonly Condition[] | undefined, type: string): boolean {
   return findCondition(conditions, type)?.status === 'True'
 }
+
+/** A longer message is refused with the whole status, which would then never be written. */
+function shortened(message: string): string {
+  return message.length <= maxMessage ? message : `${message.slice(0, maxMessage)}…`
+}
+
+/** Characters, each at most three bytes of the 32,768 that metav1.Condition allows. */
+const maxMessage = 10_000
 
 function without(conditions: readonly Condition[] | undefined, ...types: readonly string[]): readonly Condition[] {
   const given = conditions ?? []

@@ -117,3 +117,9 @@ export function describeRef({ kind, namespace, name }: ObjectRef): string {
 export function groupResource({ group, plural }: { readonly group: string; readonly plural: string }): string {
   return group ? `${plural}.${group}` : plural
 }
+
+/** The object that was created first; of several in one second, the first by name. */
+export function oldestOf<T extends Pick<StoredObject, 'metadata'>>(all: readonly T[]): T | undefined {
+  const age = ({ metadata: { creationTimestamp, name } }: T) => `${creationTimestamp} ${name}`
+  return all.length < 2 ? all[0] : all.toSorted((left, right) => (age(left) < age(right) ? -1 : 1))[0]
+}

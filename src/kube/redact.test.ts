@@ -87,6 +87,7 @@ describe('what may be shown of a text', () => {
 
   it('has no control characters and a bounded length', () => {
     expect(publicText('a\r\nb\u0000c')).toBe('a b c')
+    expect(publicText('db-\u202egpj.exe\u2066x\u009b31m')).toBe('db- gpj.exe x 31m')
     expect(Buffer.byteLength(publicText('ä'.repeat(2000)))).toBeLessThanOrEqual(1024)
   })
 

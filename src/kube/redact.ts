@@ -82,14 +82,14 @@ const credentialPatterns: readonly (readonly [RegExp, string])[] = [
   [/\b(?:gh[pousr]_\w{20,}|github_pat_\w{20,}|glpat-[\w-]{16,}|xox[abprs]-[\w-]{10,}|AKIA[0-9A-Z]{16})/g, redacted],
 ]
 
-/** A text as it may be shown: without credentials or control characters, at most a kilobyte long. */
+/** A text as it may be shown: without credentials, control characters or those that reverse what follows, at most a kilobyte long. */
 export function publicText(text: string, values?: SecretValues): string {
   const known = values ? values.removeFrom(text) : text
   const shown = credentialPatterns.reduce(
     (current, [pattern, replacement]) => current.replaceAll(pattern, replacement),
     withoutUserInfo(known),
   )
-  return shorten(shown.replaceAll(/[\p{Cc}\u2028\u2029]+/gu, ' '))
+  return shorten(shown.replaceAll(/[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]+/gu, ' '))
 }
 
 function shorten(text: string): string {

@@ -24,8 +24,9 @@ export function noticeJson({ kind, policy, to, items, part, parts, docsUrl }: No
     part,
     parts,
     ...(docsUrl ? { docsUrl } : {}),
-    resources: items.map(({ deletionAt, generation: _, object: __, ...item }) => ({
+    resources: items.map(({ deletionAt, generation: _, object: __, otherPolicies, ...item }) => ({
       ...item,
+      otherPolicies: otherPolicies.map(({ name }) => name),
       deletedFrom: formatTime(deletionAt),
     })),
   }

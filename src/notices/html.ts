@@ -2,7 +2,7 @@ import { cleanupWords, dateText, introOf, reasonsOf, subjectOf, type Notice, typ
 
 /** The HTML part of a mail: one column, inline styles, no external content. */
 export function noticeHtml(notice: Notice): string {
-  const { kind, items, policy, docsUrl, part, parts, isDigest, words = cleanupWords } = notice
+  const { kind, items, policy, docsUrl, part, parts, isDigest, listUrl, words = cleanupWords } = notice
   const { what, unless } = introOf(notice)
   const hasLinks = items.some(({ optOutUrl }) => optOutUrl !== undefined)
   return `<!doctype html>
@@ -18,7 +18,7 @@ export function noticeHtml(notice: Notice): string {
       .replace(/^Reminder: /, '')
       .replace(/ \(\d+ of \d+\)$/, ''),
   )}</h1>
-<p style="margin:14px 0 0;font-size:15px;line-height:1.55">${what} <strong>${unless}</strong> ${isDigest ? 'Open the full list to keep some or all of them.' : hasLinks ? `To keep a resource, choose <em>${words.keep}</em> and confirm.` : 'To keep a resource, run its command.'}</p>
+<p style="margin:14px 0 0;font-size:15px;line-height:1.55">${what} <strong>${unless}</strong> ${isDigest && listUrl ? 'Open the full list to keep some or all of them.' : hasLinks ? `To keep a resource, choose <em>${words.keep}</em> and confirm.` : 'To keep a resource, run its command.'}</p>
 ${listRow(notice)}</td></tr>
 ${isDigest ? digestRows(notice) : items.map((item) => itemRow(item, notice)).join('\n')}
 <tr><td style="padding:24px 0 0;font-size:0;line-height:0">&nbsp;</td></tr>
@@ -58,10 +58,10 @@ function listRow({ listUrl, items }: Notice): string {
   return `<p style="margin:14px 0 2px"><a href="${escapeHtml(safeUrl(listUrl))}" style="display:inline-block;padding:9px 18px;border:1px solid #1d4ed8;color:#1d4ed8;font-size:14px;font-weight:600;text-decoration:none;border-radius:6px">Keep all of these</a></p>`
 }
 
-function digestRows({ items, timeZone }: Notice): string {
+function digestRows({ items, timeZone, listUrl }: Notice): string {
   const rows = items.map(
     (item) =>
-      `<tr><td style="padding:4px 8px 4px 0;word-break:break-word">${escapeHtml(`${item.kind} ${item.namespace ? `${item.namespace}/` : ''}${item.name}`)}</td><td style="padding:4px 0;white-space:nowrap;color:#6b7280">${escapeHtml(dateText(item.deletionAt, timeZone).replace(/ \(.*/, ''))}</td></tr>`,
+      `<tr><td style="padding:4px 8px 4px 0;word-break:break-word">${escapeHtml(`${item.kind} ${item.namespace ? `${item.namespace}/` : ''}${item.name}`)}${listUrl ? '' : `<br><code>${escapeHtml(item.keepCommand)}</code>`}</td><td style="padding:4px 0;white-space:nowrap;color:#6b7280">${escapeHtml(dateText(item.deletionAt, timeZone).replace(/ \(.*/, ''))}</td></tr>`,
   )
   return `<tr><td style="padding:16px 24px 0"><table role="presentation" width="100%" style="font-size:13px;line-height:1.4">${rows.join('\n')}</table></td></tr>`
 }

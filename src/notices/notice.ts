@@ -21,7 +21,8 @@ export interface NoticeItem {
   readonly keepCommand: string
   readonly resourceUrl: string
   /** Other policies that have marked it, each with a notice and a date of its own. */
-  readonly otherPolicies: readonly string[]
+  /** Other policies that marked it, and when each deletes it at the earliest. */
+  readonly otherPolicies: readonly { readonly name: string; readonly deletionAt: number | undefined }[]
   /** When the owner was last notified of it; undefined at first. */
   readonly toldAt?: number | undefined
   /** The object itself, where it is in this cluster. */
@@ -91,6 +92,14 @@ export interface Delivery {
 /** Who receives a channel's notices: the owner by address, a group of people, or readers of the object's Events. Nearest to the owner first. */
 export const audiences = ['owner', 'group', 'readers'] as const
 
+/** A message that announces nothing: a plain text to people. */
+export interface Letter {
+  /** Empty where the channel has recipients of its own. */
+  readonly to: readonly string[]
+  readonly subject: string
+  readonly text: string
+}
+
 /** Delivers notices to people. */
 export interface Channel {
   readonly name: string
@@ -98,6 +107,8 @@ export interface Channel {
   readonly audience: (typeof audiences)[number]
   /** Rejects when the notice is not known to have arrived. */
   send(notice: Notice, signal: AbortSignal): Promise<Delivery>
+  /** Absent where the channel carries notices only. Rejects when no recipient accepted the letter. */
+  readonly write?: (letter: Letter, signal: AbortSignal) => Promise<void>
 }
 
 /** What telling people came to. */
@@ -178,12 +189,18 @@ export function howToKeep({ optOutUrl, keepCommand }: NoticeItem): string {
 }
 
 /** Why a resource is marked, and which other policies have marked it, one sentence each. */
-export function reasonsOf({ reasons, otherPolicies }: NoticeItem): readonly string[] {
-  const others = otherPolicies.map((name) => `"${name}"`).join(', ')
+export function reasonsOf({ reasons, otherPolicies, deletionAt }: NoticeItem): readonly string[] {
+  const others = otherPolicies.map(({ name }) => `"${name}"`).join(', ')
+  const [first] = otherPolicies
+    .filter((other) => other.deletionAt !== undefined && other.deletionAt < deletionAt)
+    .toSorted((left, right) => (left.deletionAt ?? 0) - (right.deletionAt ?? 0))
+  const acts = first
+    ? `"${first.name}" acts first, from ${dateText(first.deletionAt ?? 0, 'UTC')}`
+    : 'this policy acts first'
   return [
     ...reasons.map((reason) => `Because ${reason}`),
     ...(others
-      ? [`Also marked by the cleanup policy ${others}, with its own date. Keeping it applies to all policies`]
+      ? [`Also marked by the cleanup policy ${others}, with its own date: ${acts}. Keeping it applies to all policies`]
       : []),
   ]
 }

@@ -6,9 +6,11 @@ import { publicText } from '../kube/redact.ts'
 import { ignoring } from '../kube/status-error.ts'
 import type { Network } from '../runtime/http/http.ts'
 import { knownSecrets } from '../runtime/observability/known-secrets.ts'
+import { HourlyLimits } from '../runtime/sharing/hourly-limits.ts'
 import type { Clock } from '../runtime/time/clock.ts'
+import { mailboxOf } from './addresses.ts'
 import { eventChannel } from './event-channel.ts'
-import type { Channel, Notice } from './notice.ts'
+import type { Channel, Letter, Notice } from './notice.ts'
 import { slackChannel } from './slack-channel.ts'
 import { smtpChannel } from './smtp-channel.ts'
 import { webhookChannel } from './webhook-channel.ts'
@@ -38,16 +40,73 @@ export function channelProblem({ spec }: Pick<NotificationChannel, 'spec'>): str
 /** Opens a channel; throws when its definition is invalid. Secrets are read anew for each notice, and their values are in none. */
 export function openChannel(definition: NotificationChannel, ports: ChannelPorts): Channel {
   const channel = openUnredacted(definition, ports)
-  return { ...channel, send: (notice, signal) => channel.send(redacted(notice), signal) }
+  const { write } = channel
+  return {
+    ...channel,
+    send: (notice, signal) => channel.send(redacted(notice), signal),
+    ...(write ? { write: ({ to, ...texts }, signal) => write({ to, ...shownIn(texts) }, signal) } : {}),
+  }
+}
+
+/** How many notices a channel carries in an hour: about one namespace, about it to one mailbox, and to one mailbox in all. Tenants write owners, and cause notices. */
+const perHour = { namespace: 100, mailboxOfNamespace: 20, mailbox: 100 }
+
+/** What the channels of one system may still send. */
+export function noticeLimits({ client, clock }: Pick<ChannelPorts, 'client' | 'clock'>): HourlyLimits {
+  return new HourlyLimits({ client, clock, place: { namespace: sojournNamespace, name: 'sojourn-notice-limits' } })
+}
+
+/** The channel within its limits: it rejects a notice that is too much, which is then sent later, and leaves out addresses that got too many. */
+export function limitedChannel(channel: Channel, limits: HourlyLimits): Channel {
+  // Events reach those only who read the object.
+  if (channel.audience === 'readers') return channel
+  return {
+    ...channel,
+    async send(notice, signal) {
+      const namespaces = new Set(notice.items.map(({ namespace, object }) => namespace ?? object?.namespace))
+      // Notices about several namespaces are not a single tenant's.
+      const [namespace] = namespaces.size === 1 ? namespaces : []
+      const about = namespace === undefined ? '' : ` about namespace ${namespace}`
+      const limit = (key: keyof typeof perHour, ...parts: readonly string[]) => ({
+        key: JSON.stringify([channel.name, key, ...parts]),
+        perHour: perHour[key],
+      })
+      const excess = namespace !== undefined && (await limits.take([limit('namespace', namespace)]))
+      if (excess) throw new TooManyNotices(`within an hour${about}`)
+      const to: string[] = []
+      for (const address of notice.to) {
+        const mailbox = mailboxOf(address)
+        const own = namespace === undefined ? [] : [limit('mailboxOfNamespace', namespace, mailbox)]
+        if ((await limits.take([...own, limit('mailbox', mailbox)])) === undefined) to.push(address)
+      }
+      if (to.length === 0 && notice.to.length > 0)
+        throw new TooManyNotices(`to ${notice.to.join(', ')} within an hour${about}`)
+      return channel.send({ ...notice, to }, signal)
+    },
+  }
+}
+
+/** A notice that is sent later: nothing has failed, and nothing is deleted before it is sent. */
+export class TooManyNotices extends Error {
+  constructor(what: string) {
+    super(`too many notices ${what}: this one is sent later`)
+  }
+}
+
+const shown = (text: string) => publicText(text, knownSecrets)
+
+function shownIn({ subject, text }: Omit<Letter, 'to'>): Omit<Letter, 'to'> {
+  // Each line for itself: a text as a whole would lose its lines and all behind the first kilobyte.
+  return { subject: shown(subject), text: text.split('\n').map(shown).join('\n') }
 }
 
 /** Names and reasons come from objects of others. Links stay as they are: their signatures are in them. */
 function redacted(notice: Notice): Notice {
-  const shown = (text: string) => publicText(text, knownSecrets)
   const items = notice.items.map((item) => ({
     ...item,
     name: shown(item.name),
     place: shown(item.place),
+    ...(item.about === undefined ? {} : { about: shown(item.about) }),
     reasons: item.reasons.map(shown),
   }))
   return { ...notice, items }

@@ -1,4 +1,13 @@
-import { cleanupWords, dateText, howToKeep, oneLine, reasonsOf, subjectOf, type Notice } from './notice.ts'
+import {
+  cleanupWords,
+  dateText,
+  howToKeep,
+  oneLine,
+  reasonsOf,
+  subjectOf,
+  type Notice,
+  type NoticeItem,
+} from './notice.ts'
 
 const maxItems = 20
 
@@ -7,44 +16,60 @@ export function slackMessages(
   notice: Notice,
   users: Readonly<Record<string, string>> = {},
 ): readonly Record<string, unknown>[] {
-  const { policy, timeZone, docsUrl, listUrl, isDigest, words = cleanupWords } = notice
-  const items = isDigest ? notice.items.slice(0, maxItems) : notice.items
+  const { policy, docsUrl, listUrl, isDigest, words = cleanupWords } = notice
+  // The list has the others; where there is none, each has a line.
+  const items = isDigest && listUrl ? notice.items.slice(0, maxItems) : notice.items
   const more = notice.items.length - items.length
   const who = notice.to
+    .slice(0, maxItems)
     .map((address) => (users[address] ? `<@${escapeSlack(users[address])}>` : escapeSlack(address)))
     .join(', ')
+  const sections = isDigest && !listUrl ? digestSections(notice) : items.map((item) => itemSection(item, notice))
+  const list = listUrl && notice.items.length > 1 ? `<${escapeSlack(listUrl)}|Keep all of these>. ` : ''
+  const footer = `${more > 0 ? `And ${more} more. ` : ''}${list}Sent for ${words.rule} ${escapeSlack(policy)}${docsUrl ? `, <${escapeSlack(docsUrl)}|about it>` : ''}`
   const messages: Record<string, unknown>[] = []
-  for (let start = 0; start < items.length; start += maxItems) {
-    const blocks = items.slice(start, start + maxItems).map((item) => ({
-      type: 'section',
-      text: {
-        type: 'mrkdwn',
-        text: [
-          `*${escapeSlack(`${item.kind} ${item.namespace ? `${item.namespace}/` : ''}${item.name}`)}* (${escapeSlack(item.about ? `${item.place}, ${item.about}` : item.place)})`,
-          `Deleted from ${escapeSlack(dateText(item.deletionAt, timeZone))}`,
-          ...reasonsOf(item).map(escapeSlack),
-          ...(item.optOutUrl === undefined ? [`To keep it, ${escapeSlack(howToKeep(item))}`] : []),
-        ]
-          .join('\n')
-          .slice(0, 2900),
-      },
-      ...(item.optOutUrl === undefined
-        ? {}
-        : { accessory: { type: 'button', text: { type: 'plain_text', text: words.keep }, url: item.optOutUrl } }),
-    }))
-    const list = listUrl && notice.items.length > 1 ? `<${escapeSlack(listUrl)}|Keep all of these>. ` : ''
-    const footer = `${more > 0 ? `And ${more} more. ` : ''}${list}Sent for ${words.rule} ${escapeSlack(policy)}${docsUrl ? `, <${escapeSlack(docsUrl)}|about it>` : ''}`
+  for (let start = 0; start < sections.length; start += maxItems)
     messages.push({
       text: escapeSlack(subjectOf(notice)),
       blocks: [
         { type: 'header', text: { type: 'plain_text', text: subjectOf(notice).slice(0, 150) } },
-        ...(who ? [{ type: 'section', text: { type: 'mrkdwn', text: `For ${who}` } }] : []),
-        ...blocks,
+        ...(who ? [section(`For ${who}`)] : []),
+        ...sections.slice(start, start + maxItems),
         { type: 'context', elements: [{ type: 'mrkdwn', text: footer }] },
       ],
     })
-  }
   return messages
+}
+
+function itemSection(item: NoticeItem, { timeZone, words = cleanupWords }: Notice): object {
+  const text = [
+    `*${nameIn(item)}* (${escapeSlack(item.about ? `${item.place}, ${item.about}` : item.place)})`,
+    `Deleted from ${escapeSlack(dateText(item.deletionAt, timeZone))}`,
+    ...reasonsOf(item).map(escapeSlack),
+    ...(item.optOutUrl === undefined ? [`To keep it, ${escapeSlack(howToKeep(item))}`] : []),
+  ]
+  const button = { type: 'button', text: { type: 'plain_text', text: words.keep }, url: item.optOutUrl }
+  return { ...section(text.join('\n').slice(0, 2900)), ...(item.optOutUrl === undefined ? {} : { accessory: button }) }
+}
+
+/** As many lines to a section as Slack takes. */
+function digestSections({ items, timeZone }: Notice): readonly object[] {
+  const texts: string[] = []
+  for (const item of items) {
+    const line = `${nameIn(item)}: ${escapeSlack(`${dateText(item.deletionAt, timeZone)}. To keep it, run: ${item.keepCommand}`)}`
+    const last = texts.at(-1)
+    if (last === undefined || last.length + line.length > 2900) texts.push(line.slice(0, 2900))
+    else texts[texts.length - 1] = `${last}\n${line}`
+  }
+  return texts.map(section)
+}
+
+function section(text: string): object {
+  return { type: 'section', text: { type: 'mrkdwn', text } }
+}
+
+function nameIn({ kind, namespace, name }: NoticeItem): string {
+  return escapeSlack(`${kind} ${namespace ? `${namespace}/` : ''}${name}`)
 }
 
 /** Slack's three special characters, so that no name can mention everyone. */

@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net'
-import { createTransport } from 'nodemailer'
+import { createTransport, type SendMailOptions } from 'nodemailer'
 import type { ChannelSpec } from '../apis/notification-channel.ts'
 import type { Network } from '../runtime/http/http.ts'
 import { noticeHtml } from './html.ts'
@@ -17,59 +17,59 @@ export function smtpChannel(
   smtp: NonNullable<ChannelSpec['smtp']>,
   ports: { readonly credentials: () => Promise<SmtpCredentials | undefined>; readonly connect: Network['connect'] },
 ): Channel {
+  const recipients = (to: readonly string[]) => (smtp.to?.length ? [...smtp.to] : [...to])
+  const mail = async (content: SendMailOptions, signal: AbortSignal) => {
+    const login = await ports.credentials()
+    const transport = createTransport({
+      host: smtp.host,
+      port: smtp.port ?? 587,
+      secure: smtp.secure ?? false,
+      requireTLS: smtp.requireTls ?? false,
+      connectionTimeout: 15_000,
+      greetingTimeout: 15_000,
+      socketTimeout: 30_000,
+      disableFileAccess: true,
+      disableUrlAccess: true,
+      getSocket: (_, done) => connected(ports.connect({ host: smtp.host, port: smtp.port ?? 587 }), done),
+      ...(login ? { auth: { user: login.username, pass: login.password } } : {}),
+    })
+    const stop = () => transport.close()
+    signal.addEventListener('abort', stop, { once: true })
+    try {
+      return await transport.sendMail({ from: smtp.from, cc: [...(smtp.cc ?? [])], ...content })
+    } finally {
+      signal.removeEventListener('abort', stop)
+      transport.close()
+    }
+  }
   return {
     name,
     audience: (smtp.to ?? []).length === 0 ? 'owner' : 'group',
     async send(notice, signal) {
-      const login = await ports.credentials()
-      const to = smtp.to?.length ? [...smtp.to] : [...notice.to]
-      const transport = createTransport({
-        host: smtp.host,
-        port: smtp.port ?? 587,
-        secure: smtp.secure ?? false,
-        requireTLS: smtp.requireTls ?? false,
-        connectionTimeout: 15_000,
-        greetingTimeout: 15_000,
-        socketTimeout: 30_000,
-        disableFileAccess: true,
-        disableUrlAccess: true,
-        getSocket: (_, done) => connected(ports.connect({ host: smtp.host, port: smtp.port ?? 587 }), done),
-        ...(login ? { auth: { user: login.username, pass: login.password } } : {}),
-      })
-      const stop = () => transport.close()
-      signal.addEventListener('abort', stop, { once: true })
-      try {
-        const {
-          accepted,
-          rejected,
-          rejectedErrors = [],
-        } = await transport.sendMail({
-          from: smtp.from,
-          to,
-          cc: [...(smtp.cc ?? [])],
-          subject: subjectOf(notice),
-          text: noticeText(notice),
-          html: noticeHtml(notice),
-          messageId: notice.messageId,
-          headers: { 'auto-submitted': 'auto-generated', 'x-sojourn-policy': notice.policy },
-        })
-        const delivered = accepted.map(addressOf)
-        const addressed = new Set(to.map((address) => address.toLowerCase()))
-        return {
-          accepted: delivered.filter((address) => addressed.has(address.toLowerCase())),
-          copies: delivered.filter((address) => !addressed.has(address.toLowerCase())),
-          rejected: rejected.map((recipient) => {
-            const error = rejectedErrors.find((candidate) => candidate.recipient === addressOf(recipient))
-            return { recipient: addressOf(recipient), error: error?.response ?? 'refused' }
-          }),
-        }
-      } finally {
-        signal.removeEventListener('abort', stop)
-        transport.close()
+      const to = recipients(notice.to)
+      const content = { subject: subjectOf(notice), text: noticeText(notice), html: noticeHtml(notice) }
+      const headers = { ...automatic, 'x-sojourn-policy': notice.policy }
+      const sent = await mail({ to, ...content, messageId: notice.messageId, headers }, signal)
+      const { accepted, rejected, rejectedErrors = [] } = sent
+      const delivered = accepted.map(addressOf)
+      const addressed = new Set(to.map((address) => address.toLowerCase()))
+      return {
+        accepted: delivered.filter((address) => addressed.has(address.toLowerCase())),
+        copies: delivered.filter((address) => !addressed.has(address.toLowerCase())),
+        rejected: rejected.map((recipient) => {
+          const error = rejectedErrors.find((candidate) => candidate.recipient === addressOf(recipient))
+          return { recipient: addressOf(recipient), error: error?.response ?? 'refused' }
+        }),
       }
+    },
+    // Copies are for notices of deletions.
+    async write({ to, subject, text }, signal) {
+      await mail({ to: recipients(to), cc: [], subject, text, headers: automatic }, signal)
     },
   }
 }
+
+const automatic = { 'auto-submitted': 'auto-generated' }
 
 /** Hands over the TCP connection once it is open: nodemailer's own would ignore which addresses are denied. */
 function connected(

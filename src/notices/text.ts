@@ -8,7 +8,7 @@ export function noticeText(notice: Notice): string {
     subjectOf(notice),
     '',
     what,
-    `${unless} ${isDigest ? 'Open the full list to keep some or all of them.' : 'To keep a resource, open its link and confirm, or run its command.'}`,
+    `${unless} ${isDigest && listUrl ? 'Open the full list to keep some or all of them.' : 'To keep a resource, open its link and confirm, or run its command.'}`,
     ...(listUrl && items.length > 1 ? [`Keep all of these: ${listUrl}`] : []),
     '',
   ]
@@ -16,6 +16,7 @@ export function noticeText(notice: Notice): string {
     if (isDigest) {
       lines.push(
         `* ${oneLine(`${item.kind} ${item.namespace ? `${item.namespace}/` : ''}${item.name}`)}: ${dateText(item.deletionAt, timeZone)}`,
+        ...(listUrl ? [] : [`  ${words.keep}: ${oneLine(item.keepCommand)}`]),
       )
       continue
     }

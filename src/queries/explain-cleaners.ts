@@ -1,8 +1,10 @@
 import type { Cleaner } from '../apis/cleaner.ts'
 import { cleanerKinds as kinds } from '../apis/cleaner-kinds.ts'
-import { parseApiVersion, type StoredObject } from '../kube/object.ts'
-import { matches, requirementsOf } from '../kube/selector.ts'
+import { parseApiVersion, type KubeObject } from '../kube/object.ts'
+import { matches } from '../kube/selector.ts'
 import { formatTime, parseTime, when } from '../kube/time.ts'
+import type { Target } from '../systems/cleaner/decision/model.ts'
+import { readModel } from '../systems/cleaner/decision/read-model.ts'
 import type { Explained } from './explain.ts'
 import type { Reader } from './reader.ts'
 
@@ -13,7 +15,7 @@ export async function explainCleaners(reader: Reader, explained: Explained, now:
   const lists = await Promise.all(kinds.map((kind) => reader.list<Cleaner>(kind.type, { namespace })))
   return lists.flatMap((cleaners, index) =>
     cleaners
-      .filter(({ spec }) => (spec.targets ?? []).some((target) => target.delete && isTarget(target, explained)))
+      .filter((found) => deletedBy(found).some((target) => isTarget(target, explained)))
       .map((found) => `${kinds[index]?.kind} ${found.metadata.name} will delete it: ${stateOf(found, now)}`),
   )
 }
@@ -22,7 +24,7 @@ export async function explainCleaners(reader: Reader, explained: Explained, now:
 export function explainCleaner({ type, object }: Explained): readonly string[] {
   if (!kinds.some(({ group, kind }) => group === type.group && kind === type.kind)) return []
   const { spec, status } = object as Cleaner
-  const taken = (spec.targets ?? []).filter((target) => target.delete).map(({ reference }) => wordOf(reference))
+  const taken = deletedBy(object).map(wordOf)
   const { helm = {} } = spec
   const releases = [helm, ...(helm.releases ?? [])].flatMap((each) => (each.delete && each.release ? [each] : []))
   const deletes = [...taken, ...releases.map(({ release }) => `the Helm release ${release}`)]
@@ -55,26 +57,19 @@ function messageOf({ status }: Cleaner): string {
   return ready?.message ?? 'not evaluated yet'
 }
 
-type Target = NonNullable<Cleaner['spec']['targets']>[number]
-
-function wordOf(reference: Target['reference']): string {
-  const kind = reference?.kind.toLowerCase() ?? 'its target'
-  return reference?.name ? `${kind}/${reference.name}` : `every ${kind} it selects`
+function wordOf({ kind, select }: Target): string {
+  return select.by === 'name' ? `${kind.toLowerCase()}/${select.name}` : `every ${kind.toLowerCase()} it selects`
 }
 
-function isTarget({ reference }: Target, { type, object }: Explained): boolean {
-  if (!reference || reference.kind.toLowerCase() !== type.kind.toLowerCase()) return false
-  const group = reference.apiVersion ? parseApiVersion(reference.apiVersion).group : (reference.apiGroup ?? '')
-  if (group !== type.group) return false
-  if (reference.name !== undefined) return reference.name === object.metadata.name
-  return reference.matchAll === true || isSelected(reference, object)
+function isTarget({ apiVersion, kind, select }: Target, { type, object }: Explained): boolean {
+  if (kind.toLowerCase() !== type.kind.toLowerCase() || parseApiVersion(apiVersion).group !== type.group) return false
+  return select.by === 'name'
+    ? select.name === object.metadata.name
+    : matches(select.requirements, object.metadata.labels)
 }
 
-/** An empty selector selects nothing. */
-function isSelected(
-  { matchLabels = {}, labelSelector = {} }: NonNullable<Target['reference']>,
-  object: StoredObject,
-): boolean {
-  const requirements = [...requirementsOf({ matchLabels }), ...requirementsOf(labelSelector)]
-  return requirements.length > 0 && matches(requirements, object.metadata.labels)
+/** What a Cleaner deletes; nothing if its spec is invalid. */
+function deletedBy(found: KubeObject): readonly Target[] {
+  const reading = readModel(found)
+  return 'model' in reading ? reading.model.targets.filter((target) => target.delete) : []
 }

@@ -27,6 +27,10 @@ export async function explainEnvironment(
 function lifeOf({ metadata, spec, status }: Environment & StoredObject, now: number): readonly string[] {
   const { phase, message, lastUsedAt, lastUsedBy = 'Created', sleepsAt, wakesAt, deletesAt, conditions } = status ?? {}
   const ready = findCondition(conditions, 'Ready')
+  const failing = (type: string) => {
+    const found = findCondition(conditions, type)
+    return found?.status === 'False' ? [found.message] : []
+  }
   const at = (text: string, time: string | undefined) => {
     const instant = timeOf(time)
     return instant === undefined ? [] : [`${text} ${when(instant, now)}`]
@@ -34,6 +38,11 @@ function lifeOf({ metadata, spec, status }: Environment & StoredObject, now: num
   return [
     `Environment ${metadata.name} of class ${spec.className} is ${phase ?? 'not read yet'}${message ? `: ${message}` : ''}`,
     ...(ready?.status === 'False' ? [`It is not Ready: ${ready.message}`] : []),
+    ...failing('UseVisible').map(
+      (why) => `Its use cannot be seen, so it neither sleeps when idle nor is deleted as unused: ${why}`,
+    ),
+    ...failing('PullRequestKnown').map((why) => `Its pull request cannot be read, so it is not deleted: ${why}`),
+    ...failing('Notified').map((why) => `Its owner could not be told, so it is not deleted: ${why}`),
     ...(lastUsedAt ? [`It was last used ${formatAge(now - (timeOf(lastUsedAt) ?? now))} ago (${lastUsedBy})`] : []),
     ...at('Its workloads sleep', sleepsAt),
     ...at('Its workloads wake', wakesAt),

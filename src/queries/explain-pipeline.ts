@@ -3,6 +3,7 @@ import type { EnvironmentStatus } from '../apis/pipeline-status.ts'
 import type { StoredObject } from '../kube/object.ts'
 import { findCondition } from '../kube/conditions.ts'
 import { sentenceOf, type Because } from '../apis/pipeline-reasons.ts'
+import { shortRevision } from '../systems/promoter/model/revision.ts'
 
 /** The state of each environment, what it waits for, and what would help. */
 export function explainPipeline({ metadata, spec, status }: Pipeline & StoredObject): readonly string[] {
@@ -11,16 +12,15 @@ export function explainPipeline({ metadata, spec, status }: Pipeline & StoredObj
     const environment = status?.environments?.[name]
     if (!environment) return [`${name}: not read yet`]
     return [
-      `${name}: ${stateOf(environment)}`,
-      ...waiting(environment).map((fact) => `${name}: ${fact}`),
-      ...approvals(environment, { environment: name, pipeline: metadata }),
-      ...retrySentences(environment, metadata).map((fact) => `${name}: ${fact}`),
+      ...[stateOf(environment), ...waiting(environment)].map((fact) => `${name}: ${shortRevision(fact)}`),
+      ...[...approvals(environment, name, metadata), ...retrySentences(environment, name, metadata)].map(
+        (fact) => `${name}: ${fact}`,
+      ),
     ]
   })
-  const told = ['Reconciling', 'Drifted', 'RevisionNotDiscriminating'].flatMap((type) => {
-    const condition = findCondition(status?.conditions, type)
-    return condition && condition.reason !== 'RunStarted' ? [condition.message] : []
-  })
+  const told = ['Drifted', 'RevisionNotDiscriminating'].flatMap(
+    (type) => findCondition(status?.conditions, type)?.message ?? [],
+  )
   return [
     ...(stopped?.status === 'True' ? [`Nothing is promoted now: ${stopped.message}`] : []),
     ...told,
@@ -30,13 +30,16 @@ export function explainPipeline({ metadata, spec, status }: Pipeline & StoredObj
 
 function stateOf({ targets = [], targetsDone, targetsTotal, promotion }: EnvironmentStatus): string {
   const revisions = [...new Set(targets.flatMap(({ revision }) => revision ?? []))]
-  const unready = targets
-    .filter(({ ready }) => !ready)
-    .map(({ kind, namespace, name, reason, message }) => `${kind} ${namespace}/${name} (${message ?? reason})`)
+  const told = (those: typeof targets) =>
+    those.map(({ kind, namespace, name, reason, message }) => `${kind} ${namespace}/${name} (${message ?? reason})`)
+  const unready = told(targets.filter(({ ready }) => !ready))
+  const remarks = told(targets.filter(({ ready, message }) => ready && message))
   const runs = revisions.length > 0 ? `runs ${revisions.join(' and ')}` : 'runs no known revision'
   const count =
     targetsTotal === undefined ? '' : `, ${targetsDone ?? 0} of ${targetsTotal} targets run the new revision`
-  const notReady = unready.length > 0 ? `; not ready: ${unready.join(', ')}` : ''
+  const notReady =
+    (unready.length > 0 ? `; not ready: ${unready.join(', ')}` : '') +
+    (remarks.length > 0 ? `; ready, but: ${remarks.join(', ')}` : '')
   if (!promotion) return `${runs}${notReady}`
   const { revision, phase, because, phaseAt } = promotion
   // The gates say what a gated promotion waits for.
@@ -68,22 +71,25 @@ function waiting({ gates = [], promotion }: EnvironmentStatus): readonly string[
 
 function approvals(
   { waitingApproval }: EnvironmentStatus,
-  given: { readonly environment: string; readonly pipeline: StoredObject['metadata'] },
+  environment: string,
+  { name, namespace }: StoredObject['metadata'],
 ): readonly string[] {
   if (!waitingApproval) return []
   const { revision, required = 1, approvals: had = [] } = waitingApproval
-  const { name, namespace } = given.pipeline
   const people = new Set(had.map(({ approver }) => approver))
   return [
-    `${given.environment}: ${people.size} of ${required} approvals for ${revision}; to approve, run: sojourn approve ${name} ${given.environment} ${revision} -n ${namespace}`,
+    `${people.size} of ${required} approvals for ${revision}; to approve, run: sojourn approve ${name} ${environment} ${revision} -n ${namespace}`,
   ]
 }
 
-/** How to retry a promotion that has failed or was rejected. */
+/** How to retry a promotion that has failed, was rejected or timed out. */
 function retrySentences(
   { promotion }: EnvironmentStatus,
+  environment: string,
   { name, namespace }: StoredObject['metadata'],
 ): readonly string[] {
+  if (promotion?.because === 'RolloutTimedOut')
+    return [`to go back, run: sojourn rollback ${name} ${environment} -n ${namespace}`]
   const again = `sojourn retry ${name} -n ${namespace}`
   if (promotion?.phase === 'Failed')
     return [

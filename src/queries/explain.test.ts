@@ -70,7 +70,12 @@ describe('explain of an environment', () => {
         lastUsedAt: at(-5),
         lastUsedBy: 'Traffic',
         deletesAt: at(30),
-        conditions: [condition('Ready', 'False', 'class "preview" does not exist')],
+        conditions: [
+          condition('Ready', 'False', 'class "preview" does not exist'),
+          condition('UseVisible', 'True', 'every sign can be read'),
+          condition('PullRequestKnown', 'False', 'the Secret has no token'),
+          condition('Notified', 'False', 'mail: refused'),
+        ],
       },
     })
     const inside = await configMap('of-environment')
@@ -78,6 +83,9 @@ describe('explain of an environment', () => {
     expect(life).not.toContain('The environments says')
     expect(life).toContain('Environment shop of class preview is Asleep: it sleeps until a request comes.')
     expect(life).toContain('It is not Ready: class "preview" does not exist.')
+    expect(life).not.toContain('Its use cannot be seen')
+    expect(life).toContain('Its pull request cannot be read, so it is not deleted: the Secret has no token.')
+    expect(life).toContain('Its owner could not be told, so it is not deleted: mail: refused.')
     expect(life).toMatch(/It was last used 5h\S* ago \(Traffic\)/)
     expect(life).toMatch(/It is deleted with its Namespace at .*, in 29h/)
     expect(life).toContain('To keep it, run: sojourn keep team --for 3d.')

@@ -1,3 +1,4 @@
+import { refusals } from '../departures/door/because.ts'
 import { bond, type Bond } from '../apis/bond.ts'
 import { cleanupOptOut, type CleanupOptOut } from '../apis/cleanup-opt-out.ts'
 import { cleanupPolicy, type CleanupPolicy } from '../apis/cleanup-policy.ts'
@@ -56,9 +57,10 @@ export async function explainObject(client: Client, explained: Explained, now: n
   const sentences = [
     ...deletionSentences(object, now, metadata.deletionTimestamp ? await obstacles(client, object) : []),
     ...managed,
-    ...protectionsOf({ ...object, kind: type.kind }, { optOuts, bonds, now }).map(
-      (sentence) => `Sojourn does not delete it: ${sentence}`,
-    ),
+    ...protectionsOf({ ...object, kind: type.kind }, { optOuts, bonds, now })
+      // What has a life of its own is deleted by its own controller.
+      .filter((sentence) => managed.length === 0 || sentence !== refusals['own-machinery'])
+      .map((sentence) => `Sojourn does not delete it: ${sentence}`),
     ...(managed.length > 0 ? await haltsOf(reader) : []),
   ]
   const { unread } = reader

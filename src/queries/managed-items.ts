@@ -11,7 +11,7 @@ import { parseTime } from '../kube/time.ts'
 import { isOnDemand, missingTarget } from '../systems/activator/model/annotations.ts'
 import { readServiceSettings } from '../systems/activator/model/service-settings.ts'
 import { remarksOf, serviceStateOf } from '../systems/activator/views/service-state.ts'
-import { shortRevision } from '../systems/promoter/model/revision.ts'
+import { identityOf, shortRevision } from '../systems/promoter/model/revision.ts'
 import { candidateItem } from './candidate-item.ts'
 import type { Reader } from './reader.ts'
 
@@ -117,22 +117,28 @@ function pipelineItem(object: Pipeline & StoredObject): ManagedItem {
 
 /** What a person has to do next, if anything: with the command to run or the page to open. */
 function personsAction({ metadata, status }: Pipeline & StoredObject): { readonly what: string } | undefined {
+  const at = `-n ${metadata.namespace}`
   for (const [name, { waitingApproval, promotion }] of Object.entries(status?.environments ?? {})) {
-    const { pullRequest, phase, revision = '' } = promotion ?? {}
+    const { pullRequest, phase, because, revision = '' } = promotion ?? {}
     if (waitingApproval?.promotionId)
       return {
-        what: `approve: sojourn approve ${metadata.name} ${name} ${shortRevision(waitingApproval.revision)} -n ${metadata.namespace}`,
+        // An approval names the whole hash: commits that share its first digits are easy to make.
+        what: `approve: sojourn approve ${metadata.name} ${name} ${identityOf(waitingApproval.revision)} ${at}`,
       }
     if (phase === 'Proposed' && pullRequest)
       return { what: `${pullRequest.isConflicting ? 'resolve conflicts of' : 'merge'} ${pullRequest.url} for ${name}` }
-    if (phase === 'Rejected')
-      return { what: `a newer revision, or: sojourn retry ${metadata.name} ${name} -n ${metadata.namespace}` }
+    if (phase === 'Rejected') return { what: `a newer revision, or: sojourn retry ${metadata.name} ${name} ${at}` }
     if (phase === 'Failed')
-      return {
-        what: `fix ${name}: ${promotion?.lastError?.message ?? promotion?.because} (${shortRevision(revision)})`,
-      }
+      return { what: `fix ${name}: ${promotion?.lastError?.message ?? because} (${shortRevision(revision)})` }
+    if (because === 'RolloutTimedOut')
+      return { what: `fix ${name}, or: sojourn rollback ${metadata.name} ${name} ${at}` }
   }
-  return undefined
+  if (isTrue(status, 'Drifted')) return { what: `sojourn retry ${metadata.name} ${at}` }
+  return isTrue(status, 'Stalled') ? { what: `sojourn explain pipeline/${metadata.name} ${at}` } : undefined
+}
+
+function isTrue(status: Pipeline['status'], type: string) {
+  return status?.conditions?.find((each) => each.type === type && each.status === 'True')
 }
 
 /** A pipeline without a revision is not described by its Ready condition, which only says that targets were read. */
@@ -140,12 +146,14 @@ function pipelineState(
   { spec, status }: Pipeline,
   { isWaiting, reason, message }: { readonly isWaiting: boolean; readonly reason: string; readonly message: string },
 ): Pick<ManagedItem, 'state' | 'why'> {
-  const said = (type: string) => status?.conditions?.find((each) => each.type === type && each.status === 'True')
-  const suspended = said('Suspended')
+  const suspended = isTrue(status, 'Suspended')
   if (suspended) return { state: 'Suspended', why: suspended.message }
-  if (said('Stalled')) return { state: 'Stalled', why: message }
-  if (isWaiting) return { state: 'AwaitingApproval', why: message }
-  if (status?.run) return { state: status.run.phase, why: message }
+  if (isTrue(status, 'Stalled')) return { state: 'Stalled', why: message }
+  const newest = status?.candidate ? isTrue(status, 'Reconciling') : undefined
+  const why = newest ? `${message}; ${newest.message}` : message
+  if (isWaiting) return { state: 'AwaitingApproval', why }
+  if (reason === 'TargetNotReadable') return { state: 'Unknown', why }
+  if (status?.run) return { state: status.run.phase, why }
   const [first] = spec.environments
   if (reason !== 'ReconciliationSucceeded') return { state: reason, why: message }
   return { state: 'NoRevision', why: `no revision is ready in ${first?.name ?? 'its first environment'} yet` }

@@ -1,8 +1,8 @@
 /** On a Pod: the local port behind each containerPort, as JSON. */
 export const portsAnnotation = 'sojourn.dev/ports'
 
-/** On a Pod: at least one of its containers has no command and is only simulated. */
-export const simulatedAnnotation = 'sojourn.dev/simulated'
+/** On a Pod, and a label of its EndpointSlices: at least one of its containers has no command and is only simulated. */
+export const simulatedMark = 'sojourn.dev/simulated'
 
 /** Local ports by containerPort. */
 export type PortMap = Readonly<Record<number, number>>

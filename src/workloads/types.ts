@@ -8,10 +8,17 @@ export interface PodTemplate {
   readonly spec: PodSpec
 }
 
+/** What a Pod takes over from its template: a name there means nothing. */
+export function podMetadata({ metadata = {} }: PodTemplate): ObjectMeta {
+  const { labels = {}, annotations = {}, finalizers = [] } = metadata
+  return { labels, annotations, finalizers }
+}
+
 export interface PodSpec {
   readonly nodeName?: string
   readonly restartPolicy?: 'Always' | 'OnFailure' | 'Never'
   readonly terminationGracePeriodSeconds?: number
+  readonly activeDeadlineSeconds?: number
   readonly containers: readonly Container[]
   readonly initContainers?: readonly Container[]
   readonly hostname?: string
@@ -40,6 +47,7 @@ export interface Container {
     readonly secretRef?: { readonly name: string; readonly optional?: boolean }
   }[]
   readonly ports?: readonly { readonly name?: string; readonly containerPort: number; readonly protocol?: string }[]
+  readonly volumeMounts?: readonly { readonly mountPath: string }[]
   readonly readinessProbe?: Probe
   readonly livenessProbe?: Probe
   readonly startupProbe?: Probe
@@ -129,6 +137,7 @@ export interface Pod extends StoredObject {
   readonly status?: {
     readonly phase?: 'Pending' | 'Running' | 'Succeeded' | 'Failed'
     readonly podIP?: string
+    readonly startTime?: string
     readonly conditions?: readonly PodCondition[]
     readonly containerStatuses?: readonly ContainerStatus[]
     readonly initContainerStatuses?: readonly ContainerStatus[]
@@ -176,6 +185,11 @@ export function isPodReady({ status, metadata }: Pod): boolean {
     !metadata.deletionTimestamp &&
     (status?.conditions ?? []).some((condition) => condition.type === 'Ready' && condition.status === 'True')
   )
+}
+
+/** Whether a container has no command: no process runs for it. */
+export function hasSimulated({ spec }: Pod): boolean {
+  return spec.containers.some(({ command = [] }) => command.length === 0)
 }
 
 /** When a Pod becomes or became available: ready for `minReadySeconds`. Undefined while it is not ready. */

@@ -3,12 +3,33 @@ import type { ClusterRole } from '../../src/app/install/rbac.ts'
 const addedContents = {
   'sojourn.dev/departures patch':
     'contents of a namespace that appear while its record is written: src/departures/records/record-writer.test.ts',
+  ...pages(),
 }
+
+/** Pages are written when a namespace, a definition or many objects together are deleted, replaced after a crash, and deleted a month later. */
+function pages(): Readonly<Record<string, string>> {
+  const why = 'records with pages: src/departures/records/record-writer.test.ts, src/departures/door/door.test.ts'
+  return Object.fromEntries(
+    ['get', 'create', 'update', 'delete'].map((verb) => [`sojourn.dev/departurepages ${verb}`, why]),
+  )
+}
+
+const recordKeys = 'only with --record-secrets: src/departures/restore/kept-secrets.test.ts'
 
 /** Rights that only accidents need which no case can bring about at will, each with what needs it. Keep this list short. */
 export const beyondCases: Readonly<Partial<Record<ClusterRole, Readonly<Record<string, string>>>>> = {
-  cleaner: addedContents,
-  environments: addedContents,
+  cleaner: {
+    ...addedContents,
+    'sojourn.dev/environments/status patch':
+      'kubectl exec in an environment: test/kubernetes/environment-webhook.test.ts',
+  },
+  collector: { ...pages(), '/secrets get in sojourn-system': recordKeys },
+  environments: {
+    ...addedContents,
+    '/events patch': 'the same Event twice: src/runtime/observability/event-recorder.test.ts',
+    'sojourn.dev/departures update':
+      'a deletion that was given up is begun again: src/departures/records/record-writer.test.ts',
+  },
   promoter: { 'sojourn.dev/approvals delete': 'a month after an approval was given: test/promoter/approval.test.ts' },
   janitor: {
     ...addedContents,

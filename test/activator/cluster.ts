@@ -8,7 +8,7 @@ import type { Transport } from '../../src/kube/transport.ts'
 import { systemClock, type Clock } from '../../src/runtime/time/clock.ts'
 import type { EventNote } from '../../src/runtime/observability/event-recorder.ts'
 import { Informers } from '../../src/runtime/cache/informers.ts'
-import { silentLogger } from '../../src/runtime/observability/log.ts'
+import { createLogger } from '../../src/runtime/observability/log.ts'
 import { Metrics } from '../../src/runtime/observability/metrics.ts'
 import { Activator } from '../../src/systems/activator/activator.ts'
 import type { ActivatorOptions } from '../../src/systems/activator/activator-parts.ts'
@@ -33,6 +33,8 @@ export interface Replica extends AsyncDisposable {
   readonly port: number
   readonly metrics: Metrics
   readonly events: readonly (EventNote & { readonly about: string })[]
+  /** Its lines. */
+  readonly log: readonly string[]
   stop(): Promise<void>
 }
 
@@ -48,6 +50,7 @@ export async function startReplica(
   const metrics = new Metrics()
   const informers = new Informers({ clock, metrics })
   const events: (EventNote & { about: string })[] = []
+  const log: string[] = []
   const record = (about: KubeObject | { readonly name: string }, note: EventNote) => {
     events.push({
       ...note,
@@ -59,14 +62,14 @@ export async function startReplica(
       client,
       informers,
       clock,
-      log: silentLogger,
+      log: createLogger({ clock, write: (line) => void log.push(line) }),
       metrics,
       events: { record },
       peers,
-      openPlane: (onWake) =>
+      openPlane: (onWake, onAnswers) =>
         options.part === 'scaler'
           ? new SilentDataPlane()
-          : new Proxy({ clock, wake: onWake, random: () => 0.5 }, { limits: patient }),
+          : new Proxy({ clock, wake: onWake, random: () => 0.5, report: onAnswers }, { limits: patient }),
     },
     { defaults: { ttlMs: 300_000, readinessTimeoutMs: 600_000 }, ...options },
   )
@@ -79,7 +82,7 @@ export async function startReplica(
     await activator.plane.close()
     informers.close()
   }
-  return { activator, port, metrics, events, stop, [Symbol.asyncDispose]: stop }
+  return { activator, port, metrics, events, log, stop, [Symbol.asyncDispose]: stop }
 }
 
 export interface FakeCluster extends AsyncDisposable {

@@ -18,6 +18,8 @@ export interface Step {
   readonly as?: string
   /** Whether the answer, beyond its code and a failure's Status, is not compared: it is known to differ, or is not of interest. */
   readonly unlike?: boolean
+  /** Whether the warnings are compared where the rest is not. */
+  readonly warnings?: boolean
   /** Asks again until the answer has this code: the other server does some things a moment later. */
   readonly until?: number
 }
@@ -64,7 +66,11 @@ export function ask(target: Target, agent: Agent, step: Step): Promise<Reply> {
           resolve({
             status: response.statusCode ?? 0,
             type: String(response.headers['content-type'] ?? '').split(';')[0] ?? '',
-            warnings: [response.headers['warning'] ?? []].flat(),
+            // kube-apiserver gives those about keys of one map in any order.
+            warnings: [response.headers['warning'] ?? []]
+              .flat()
+              .flatMap((header) => header.split(/, (?=299 )/))
+              .toSorted(),
             body: parsed(text),
           }),
         )

@@ -34,7 +34,7 @@ export async function transcribe(target: Target, { name, steps }: Scenario): Pro
 async function play(target: Target, agent: Agent, step: Step): Promise<Line> {
   const { status, type, warnings, body } = await settled(target, agent, step)
   const title = `${step.method ?? 'GET'} ${step.path}${step.as ? ` as ${step.as}` : ''}`
-  if (step.unlike && status < 400) return { step: title, status }
+  if (step.unlike && status < 400) return { step: title, status, ...(step.warnings ? { warnings } : {}) }
   return {
     step: title,
     status,

@@ -9,7 +9,7 @@ import { configMaps } from '../../src/kube/core-types.ts'
 import type { KubeObject, ResourceType } from '../../src/kube/object.ts'
 import type { AuditedCluster } from '../access/audited-cluster.ts'
 import { accountOf } from '../kubernetes/account.ts'
-import { run } from '../kubernetes/kubectl.ts'
+import { createKnown, run } from '../kubernetes/kubectl.ts'
 import { SojournProcess } from '../kubernetes/sojourn-process.ts'
 import { startInstalledCluster } from './installed-cluster.ts'
 
@@ -105,7 +105,7 @@ async function fill(
 ): Promise<void> {
   let next = 0
   const work = async () => {
-    while (next < count) await client.create(type, of(`c${next++}`))
+    for (let at = next++; at < count; at = next++) await createKnown(() => client.create(type, of(`c${at}`)))
   }
   await Promise.all(Array.from({ length: 20 }, work))
 }

@@ -1,4 +1,6 @@
 import { spawnSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { startReferenceCluster, type ReferenceCluster } from '../../scripts/reference-cluster/reference-cluster.ts'
 import { whyUnavailable } from '../../scripts/reference-cluster/tools.ts'
@@ -10,7 +12,8 @@ console.warn(
   'SKIPPED: "docker build" of docs/guide/install.md is NOT typed here: npm run test:image builds the same file',
 )
 
-const blocks = shellBlocks('docs/guide/install.md').map(([, block]) => block)
+const page = 'docs/guide/install.md'
+const blocks = shellBlocks(page).map(([, block]) => block)
 const block = (words: string) => blocks.find((each) => each.includes(words)) ?? expect.fail(`no block has ${words}`)
 
 /** A cluster of Kubernetes' own programs, with nodes that nobody has. */
@@ -34,6 +37,7 @@ describe.skipIf(missing)('what docs/guide/install.md says', () => {
   it('is all of it typed here, but for what needs a container runtime or is typed elsewhere', () => {
     const typed = [
       'sojourn install --dry-run',
+      'kubectl apply --server-side -k',
       'helm install',
       'get secret sojourn-promoter',
       'sojourn run',
@@ -51,7 +55,19 @@ describe.skipIf(missing)('what docs/guide/install.md says', () => {
       await works(block('sojourn install --dry-run'))
       await works(block('sojourn install --dry-run'))
       await works('sojourn status -A && sojourn forecast -A')
-      expect((await works('kubectl -n sojourn-system get deployments -o name')).trim().split('\n')).toHaveLength(2)
+      const names = await works("kubectl -n sojourn-system get deployments -o 'jsonpath={.items[*].metadata.name}'")
+      expect(names.split(' ')).toEqual(['sojourn', 'sojourn-dashboard', 'sojourn-proxy'])
+    })
+
+    it('works with Kustomize, by the overlay that is shown', async () => {
+      const text = readFileSync(join(import.meta.dirname, '../..', page), 'utf8')
+      const overlay = /^```yaml\n(resources: .*?)^```$/ms.exec(text)?.[1] ?? expect.fail('no overlay is shown')
+      // The folder of the checkout stands beside the overlay.
+      await works('mkdir OVERLAY && ln -s . sojourn')
+      reader.has('OVERLAY/kustomization.yaml', overlay)
+      await works(block('kubectl apply --server-side -k'))
+      const image = "-o 'jsonpath={.spec.template.spec.containers[0].image}'"
+      expect(await works(`kubectl -n sojourn-system get deployment sojourn ${image}`)).toBe('REGISTRY/sojourn:0.2.0')
     })
 
     it('of the kinds before an upgrade works', () =>

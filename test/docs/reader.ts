@@ -33,7 +33,7 @@ export class Reader implements AsyncDisposable {
 
   static async begin(): Promise<Reader> {
     const reader = new Reader(undefined)
-    await reader.#takes('kubectl')
+    await reader.#takes('kubectl', 'helm')
     reader.#proxy = await reader.#ready()
     return reader
   }
@@ -129,6 +129,13 @@ export function shellBlocks(page: string): readonly (readonly [string, string])[
     before.replaceAll(/[*`]/g, '').slice(0, 60),
     block,
   ])
+}
+
+/** The commands in the running text of a page, each once, in order. */
+export function inlineCommands(page: string): readonly string[] {
+  const text = readFileSync(join(root, page), 'utf8')
+  const found = text.matchAll(/`((?:sojourn|kubectl|helm) [^`]+)`/g)
+  return [...new Set([...found].map(([, command = '']) => command.replaceAll(String.raw`\|`, '|')))]
 }
 
 /** Pages of the documentation that show whole manifests. */

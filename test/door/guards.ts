@@ -27,7 +27,26 @@ const plans = [
     ['keep a target that is marked in the very moment', '!this.#ports.door.allows(each) ||', ''],
     ['with one record that restores them', 'for (const slice of kept) this.#record(transaction, slice)', ''],
   ]),
+  ...inFile('src/departures/door/transact-over-api.ts', [
+    [
+      'keep a target that is marked after it was judged',
+      "{ uid, resourceVersion, propagationPolicy: 'Background' }",
+      "{ uid, propagationPolicy: 'Background' }",
+    ],
+    [
+      'come to the same end when the process is killed at',
+      'await client.create(departurePage.type, page)',
+      'void page',
+    ],
+    ['delete a target with a finalizer on its own', 'finalizers.length > 0 || ', ''],
+    ['when the first of them has changed', 'if (removed === 0) {', 'if (removed < 0) {'],
+  ]),
   ...inFile('src/systems/cleaner/expire-together.ts', [
+    [
+      'are deleted stage by stage where a condition needs the target',
+      'if (!isAtomic && target.delete && target.evaluate) return undefined',
+      '',
+    ],
     [
       'keep a target whose condition has become false in the very moment',
       "if (decide({ self, reading: { model }, resolutions }, clock.now()).do !== 'delete') return undefined",
@@ -114,11 +133,7 @@ const door = inFile('src/departures/door/door.ts', [
     'const object = await subject.read()',
     'const object = { apiVersion: subject.ref.apiVersion, kind: subject.ref.kind, metadata: { ...subject.ref, uid: request.uid, resourceVersion: request.resourceVersion } } as KubeObject',
   ],
-  [
-    'stays while something in it is opted out',
-    '(await this.#protectedContents(request.subject)) ?? verdict',
-    'verdict',
-  ],
+  ['stays while something in it is opted out', '(await this.protectedContents(request.subject)) ?? verdict', 'verdict'],
   [
     'stays while it cannot be known what is in it',
     `      return {

@@ -107,7 +107,8 @@ export const recordGuards: readonly Guard[] = [
     ],
   ]),
   ...inFile('src/departures/restore/restore-set.ts', [
-    ['comes back without the rule that took it', 'if (!isDecider(record, line)) lines.push(line)', 'lines.push(line)'],
+    ['comes back without the rule that took it', 'if (!isDecider(record, line) && ', 'if ('],
+    ['are restored one by one', '(isAll || decidedBy === line.decidedBy)', 'record'],
     [
       'refuses a page, a record of another cluster and one without manifests',
       'if (page) throw',
@@ -177,11 +178,6 @@ export const recordGuards: readonly Guard[] = [
       'const isCurrent = true',
     ],
     [
-      'holds what two recorders write at once',
-      "if (!isStatusError(error, 'AlreadyExists')) throw error\n      }\n    }",
-      'return number\n      }\n    }',
-    ],
-    [
       'is begun once by two recorders that both find none',
       "if (isStatusError(error, 'AlreadyExists')) return this.#client",
       "if (isStatusError(error, 'Gone')) return this.#client",
@@ -191,7 +187,7 @@ export const recordGuards: readonly Guard[] = [
       'const body = { metadata: { resourceVersion: at.metadata.resourceVersion }, spec }',
       'const body = { spec }',
     ],
-    ['lets nothing go on while', 'if (hasNoPlace(error)) return number', 'return number'],
+    ['lets nothing go on while', 'if (hasNoPlace(error)) return first', 'return first'],
     ['lets nothing go on while', 'if (!hasNoPlace(error)) throw error', ''],
     [
       'is found in our own namespace',
@@ -221,8 +217,8 @@ export const recordGuards: readonly Guard[] = [
     ['keeps everything while its record is forbidden', 'if (hasNoPlace(error)) return false', 'return false'],
     [
       'keeps everything while it cannot be known what is in it',
-      '(await writePages(this.#client, record, contents))',
-      '(await writePages(this.#client, record, contents).catch(() => undefined))',
+      '(await writePages(this.#ports, record, contents))',
+      '(await writePages(this.#ports, record, contents).catch(() => undefined))',
     ],
   ]),
   ...inFile('src/apiserver/objects/upkeep/definition-cleaner.ts', [
@@ -260,31 +256,66 @@ export const recordGuards: readonly Guard[] = [
     ['reads again how far it has got when it could not be told', 'counted.catch(forget)', ''],
   ]),
   ...inFile('src/departures/records/pages.ts', [
+    ['holds what two recorders write at once', 'if (written) return number', 'return number'],
     [
       'comes back without what was on pages of a try that was given up',
-      'await dropPages(client, record, pages + 1)',
+      'await dropPages(client, departurePage.type, record, pages + 1)',
       '',
     ],
     [
       'has what came or changed after the door had read it added to its record',
-      '!deepEqual(before, manifestOf(object))',
-      'before === undefined',
+      '!deepEqual(before.manifest, manifestOf(object))',
+      'before.manifest === undefined',
     ],
-    ['is recorded as it was before its deletion, although it is read again', '!deletionTimestamp && ', ''],
+    [
+      'is recorded as it was before its deletion, although it is read again',
+      'else if (deletionTimestamp) continue',
+      '',
+    ],
     [
       'has what came or changed after the door had read it added to its record',
-      'for (const { uid, manifest } of lines) held.set(uid, manifest)',
+      'for (const line of lines) held.set(line.uid, line)',
       '',
     ],
   ]),
   ...inFile('src/departures/records/pages.ts', [
-    ['is recorded as it was when it was emptied', 'await client.update(departure.type, { ...page, metadata })', ''],
+    ['is recorded as it was when it was emptied', 'await client.update(departurePage.type, { ...page, metadata })', ''],
     [
       'changes nothing when a page of it is missing',
-      "if (isCounted || !isStatusError(error, 'NotFound')) throw error",
+      "if (isMissing || !isStatusError(error, 'NotFound')) throw error",
       "if (!isStatusError(error, 'NotFound')) throw error",
     ],
     ['without the values of its Secrets', 'manifest: manifestOf(object)', 'manifest: object'],
+    ['comes back as it was last', '!(await isSealedAs(before, object, keys))', 'before === undefined'],
+    [
+      'writes what hardly compresses on as many pages',
+      'if (batch.length > 0 && size + added > pageBytes) {',
+      'if (!size) {',
+    ],
+  ]),
+  ...inFile('src/departures/records/record-keys.ts', [
+    ['open nothing for an object of another', "metadata.name ?? '', uid", "'', uid"],
+    ['open nothing for an object of another', "metadata.namespace ?? '', ", "'', "],
+    ['open nothing for an object of another', "metadata.name ?? '', uid", "metadata.name ?? '', ''"],
+    [
+      'gives its data to no object of another kind',
+      'isSecret(manifest) ? seal.open(purposeOf(manifest, uid), data) : undefined',
+      'seal.open(purposeOf(manifest, uid), data)',
+    ],
+    ['encrypt with the last name', 'const last = names.at(-1)', 'const last = names.at(0)'],
+    ['no token that Kubernetes issues again', " && object.type !== 'kubernetes.io/service-account-token'", ''],
+  ]),
+  ...inFile('src/departures/door/door.ts', [
+    ['is held while there is no key', 'const keys = await this.#writer.keysFor(object)', 'const keys = undefined'],
+  ]),
+  ...inFile('src/departures/door/depart-together.ts', [
+    ['delete Secrets', "if (keys === 'missing') return false", "if (keys === 'missing') return true"],
+  ]),
+  ...inFile('src/departures/restore/data-opener.ts', [
+    ['for a user who may not read the keys', 'if (!(error instanceof RecordKeyError)) throw error', 'throw error'],
+  ]),
+  ...inFile('src/departures/records/pages.ts', [
+    ['brings back what version 0.1.0 recorded', "if (old) yield await linesOn(old.spec.page?.manifests ?? '')", ''],
   ]),
   ...inFile('src/app/embedded/user-deletion-records.ts', [
     ['comes back across namespaces, though what it needed did not wait', ' && !isNeeded(object)', ''],

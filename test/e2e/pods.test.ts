@@ -108,6 +108,20 @@ describe('the termination of a Pod', () => {
   })
 })
 
+describe('a Pod with a deadline', () => {
+  it('fails once it was active for longer, and its processes end', async () => {
+    await world.start('p', { command: ['sleep', '1000'] }, { activeDeadlineSeconds: 600 })
+    const pid = pidOf(await whenReady('p'))
+    const body = { spec: { activeDeadlineSeconds: 1 } }
+    await world.client.patch(pods, { namespace: 'team', name: 'p' }, { type: 'merge', body })
+    const failed = await until(async () => {
+      const found = await world.pod('p')
+      return found?.status?.phase === 'Failed' && !isAlive(pid) && found
+    })
+    expect(failed?.status).toMatchObject({ reason: 'DeadlineExceeded' })
+  })
+})
+
 describe('the start of a Pod', () => {
   it('is not complete before postStart has finished', async () => {
     const postStart = { exec: { command: ['sh', '-c', `until [ -e ${file('go')} ]; do sleep 0.05; done`] } }
@@ -153,6 +167,7 @@ describe('the start of a Pod', () => {
     const beside = () => world.pod('p').then((found) => found?.status?.initContainerStatuses?.[1])
     await until(async () => (await beside())?.state.terminated)
     expect(pod?.status?.initContainerStatuses?.map(({ name }) => name)).toEqual(['one', 'beside', 'two'])
+    expect(pod?.status?.initContainerStatuses?.map(({ ready }) => ready)).toEqual([true, expect.anything(), true])
   })
 
   it('has the environment that its spec describes', async () => {
@@ -258,9 +273,20 @@ describe('a log', () => {
     expect([lines.length, lines[1999], lines[2000]]).toEqual([2002, 'line 2000', 'no end'])
   })
 
+  it('leave a simulated container unready whose probe fails in every image', async () => {
+    await world.start('p', { readinessProbe: { exec: { command: ['/bin/false'] } } })
+    const pod = await until(async () => {
+      const found = await world.pod('p')
+      return found?.status?.phase === 'Running' && found
+    })
+    expect(pod?.status?.containerStatuses?.[0]).toMatchObject({ ready: false, started: true })
+  })
+
   it('states that a container without a command is simulated', async () => {
-    await world.start('p', {})
-    expect(await said(await whenReady('p'))).toContain('container c has no command')
+    await world.start('p', { resources: { requests: { cpu: '100m' } } })
+    const pod = await whenReady('p')
+    expect(await said(pod!)).toContain('container c has no command')
+    expect(pod?.status).toMatchObject({ qosClass: 'Burstable' })
   })
 })
 

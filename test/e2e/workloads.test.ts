@@ -1,4 +1,11 @@
-import { deployments, endpointSlices, jobs, podDisruptionBudgets, pods } from '../../src/kube/core-types.ts'
+import {
+  deployments,
+  endpointSlices,
+  jobs,
+  podDisruptionBudgets,
+  pods,
+  replicaSets,
+} from '../../src/kube/core-types.ts'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { KubeObject, StoredObject } from '../../src/kube/object.ts'
 import type { DisruptionBudget } from '../../src/workloads/controllers/disruption-status.ts'
@@ -39,6 +46,30 @@ function deployment(replicas: number): KubeObject {
 const podsOf = () => world.pods()
 
 describe('workloads on the embedded server', () => {
+  it('take no name from the template of their Pods', async () => {
+    const { spec, ...rest } = deployment(2)
+    const { template } = spec as { template: { metadata: object } }
+    const named = { ...template, metadata: { ...template.metadata, name: 'fixed' } }
+    await world.create({ ...rest, spec: { ...(spec as object), template: named } })
+    const found = await until(async () => {
+      const all = await podsOf()
+      return all.length === 2 && all
+    })
+    for (const pod of found || []) expect(pod.metadata.name).toMatch(/^web-/)
+  })
+
+  it('says in the status of a ReplicaSet why its Pods cannot be created', async () => {
+    const { spec, ...rest } = deployment(1)
+    const { template } = spec as { template: { spec: object } }
+    const refused = { ...template, spec: { ...template.spec, serviceAccountName: 'missing' } }
+    await world.create({ ...rest, spec: { ...(spec as object), template: refused } })
+    const conditions = async () => {
+      const { items } = await world.client.list<StoredObject>(replicaSets, { namespace: 'team' })
+      return (items[0]?.status as { conditions?: object[] } | undefined)?.conditions?.[0]
+    }
+    expect(await until(conditions)).toMatchObject({ type: 'ReplicaFailure', status: 'True', reason: 'FailedCreate' })
+  })
+
   it('runs a Deployment as processes behind a Service', async () => {
     await world.create(deployment(2))
     await world.create({

@@ -24,12 +24,44 @@ export const guards: readonly Guard[] = [
       'if (facts.pull && !facts.pull.isKnown) return',
       'if (now < 0) return',
     ],
-    ['holds while use cannot be seen', 'if (!facts.isUseVisible && dependsOnUse', 'if (now < 0 && dependsOnUse'],
+    [
+      'holds while use cannot be seen',
+      'if (!facts.isUseVisible && dependsOnUse(reason',
+      'if (now < 0 && dependsOnUse(reason',
+    ],
+    [
+      'announces nothing while use cannot be seen',
+      'if (!facts.isUseVisible && dependsOnUse(due.reason',
+      'if (now < 0 && dependsOnUse(due.reason',
+    ],
     ['announces with the whole warning, however late it looks', 'date: Math.max(due.at, now + warnMs)', 'date: due.at'],
     ['never moves the date nearer', 'if (due.at > announcement.date) {', 'if (due.at !== announcement.date) {'],
     ['keeps nothing beyond the maximum age', 'Math.min(keepUntil ?? 0, oldest)', '(keepUntil ?? 0)'],
   ]),
-  ...inFile('src/systems/environments/pulls/pull-address.ts', [
+  ...inFile('src/systems/environments/decision/facts.ts', [
+    ['through a Service that the activator refuses', "claim?.status === 'True'", 'claim'],
+    ['while the activator has not said that it serves one', "claim?.status === 'True'", "claim?.status !== 'False'"],
+  ]),
+  ...inFile('src/systems/activator/model/power-kinds.ts', [
+    ['restores an environment with all workloads asleep', '[annotation.asleepSince]: formatTime(now)', ''],
+    ['restores an environment with all workloads asleep', 'replicas === 0 || isOwned ||', 'replicas === 0 ||'],
+  ]),
+  ...inFile('src/forges/pull-requests.ts', [
+    [
+      'lets a due deletion wait until the pull request was read, without a write',
+      '(before || retryAt < this.#startedAt + startMs)',
+      'before',
+    ],
+  ]),
+  ...inFile('src/systems/environments/decision/conditions.ts', [
+    ['writes nothing while the forge is still down', 'if (!problem && (!seen || isSpent)) return []', ''],
+    [
+      'writes nothing while the budget of the forge is spent, nor when the pull requests are read',
+      '(!seen || isSpent)',
+      '!seen',
+    ],
+  ]),
+  ...inFile('src/systems/environments/pull-access.ts', [
     ['never sends the token', 'host === address.host &&', ''],
     [
       'never sends the token',
@@ -37,16 +69,38 @@ export const guards: readonly Guard[] = [
       'repositories.length > 0',
     ],
   ]),
+  ...inFile('src/systems/environments/deletion/tools.ts', [
+    ['is held by a Kustomization that', '(isListed ? isInside :', '(isListed ? true :'],
+  ]),
+  ...inFile('src/systems/environments/deletion/delete.ts', [
+    [
+      'gives a ResourceSet that made the Namespace the time to delete it',
+      'if (waited < generatorPatienceMs) return',
+      'if (now < 0) return',
+    ],
+  ]),
   ...inFile('src/systems/environments/controller.ts', [
     [
+      'lets a due deletion wait until the pull request was read, without a write',
+      "if (isUnread && assessed.stay.do === 'hold' &&",
+      "if (now < 0 && assessed.stay.do === 'hold' &&",
+    ],
+    ['records that the owner was told though the cache is late', 'self && attempt < 10', 'self && attempt < 1'],
+    ['the second time within an hour is held', 'if (deletions.length > 1)', 'if (deletions.length > 100)'],
+    [
+      'decides nothing while workloads may not be read',
+      'if (blindness) return this.#waitForSight(name, blindness)',
+      'void blindness',
+    ],
+    [
       'lets a claim outside the selector delete only what its author may delete',
-      'if (around.refusal || around.isBeyondLimit) return',
-      'if (around.isBeyondLimit) return',
+      '!this.#options.dryRun && !around.refusal &&',
+      '!this.#options.dryRun &&',
     ],
     [
       'tells an owner of many environments in one notice a day',
-      '|| (mails && ports.clock.now() < this.#ownSlot(owner))',
-      '',
+      'ports.clock.now() >= this.#ownSlot(each)',
+      'each !== undefined',
     ],
   ]),
 ]

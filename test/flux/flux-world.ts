@@ -17,10 +17,9 @@ import type { KubeObject, ResourceType, StoredObject } from '../../src/kube/obje
 import { ignoring } from '../../src/kube/status-error.ts'
 import { systemClock } from '../../src/runtime/time/clock.ts'
 import { startTestServer } from '../apiserver/test-server.ts'
-import { ForgeServer, forgePassword, forgeToken, forgeUser } from '../forge/forge-server.ts'
-import type { Repository } from '../forge/repository.ts'
 import { kustomization, namespaces, secrets, type TestCluster } from '../promoter/cluster.ts'
 import { controllers, definitionsOf, fluxProgram } from './flux-build.ts'
+import { startFluxForge, type FluxForge } from './flux-forge.ts'
 
 export const gitRepository: ResourceType = {
   group: 'source.toolkit.fluxcd.io',
@@ -33,14 +32,18 @@ export const gitRepository: ResourceType = {
 /** A cluster with source-controller and kustomize-controller at work on it, and a forge with one repository. */
 export class FluxWorld {
   readonly client: Client
-  readonly forge: ForgeServer
-  readonly repository: Repository
+  readonly kubeconfig: string
+  readonly forge: FluxForge
   readonly #closing: (() => Promise<unknown> | void)[]
 
-  private constructor(client: Client, forge: ForgeServer, repository: Repository, closing: Closing) {
+  private constructor(
+    { client, kubeconfig }: { client: Client; kubeconfig: string },
+    forge: FluxForge,
+    closing: Closing,
+  ) {
     this.client = client
+    this.kubeconfig = kubeconfig
     this.forge = forge
-    this.repository = repository
     this.#closing = closing
   }
 
@@ -53,23 +56,16 @@ export class FluxWorld {
     const client = new Client(network.transport)
     await installKinds(client)
     await startControllers({ directory, kubeconfig, closing })
-    const forge = await ForgeServer.start()
+    const forge = await startFluxForge()
     closing.unshift(() => forge.close())
-    const world = new FluxWorld(client, forge, await forge.createRepository('deploy'), closing)
+    const world = new FluxWorld({ client, kubeconfig }, forge, closing)
     for (const name of ['flux', 'team', 'dev', 'staging', 'prod']) await world.namespace(name)
-    const access = {
-      username: forgeUser,
-      password: forgePassword,
-      'ca.crt': forge.ca,
-      caFile: forge.ca,
-      token: forgeToken,
-    }
     for (const namespace of ['flux', 'team'])
       await client.create(secrets, {
         apiVersion: 'v1',
         kind: 'Secret',
         metadata: { namespace, name: 'git' },
-        stringData: access,
+        stringData: forge.access,
       } as KubeObject)
     return world
   }
@@ -85,17 +81,13 @@ export class FluxWorld {
       .catch(ignoring('AlreadyExists'))
   }
 
-  get url(): string {
-    return `${this.forge.url('gitea', 'deploy')}.git`
-  }
-
   /** A GitRepository that follows the branch, or is pinned to a commit. */
   source(name: string, ref: Record<string, string>): KubeObject {
     return {
       apiVersion: 'source.toolkit.fluxcd.io/v1',
       kind: 'GitRepository',
       metadata: { namespace: 'flux', name },
-      spec: { interval: '2s', url: this.url, ref, secretRef: { name: 'git' } },
+      spec: { interval: '2s', url: this.forge.url, ref, secretRef: { name: 'git' } },
     } as KubeObject
   }
 
@@ -118,7 +110,7 @@ export class FluxWorld {
   }
 
   async until<T>(look: () => Promise<T | undefined | false>, what: string): Promise<T> {
-    const deadline = performance.now() + 120_000
+    const deadline = performance.now() + 300_000
     for (;;) {
       const found = await look()
       if (found) return found

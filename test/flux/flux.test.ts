@@ -2,14 +2,21 @@ import { existsSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { whyUnavailable } from '../../scripts/reference-cluster/tools.ts'
 import type { Pipeline } from '../../src/apis/pipeline.ts'
+import { giteaProgram } from '../gitea/gitea-build.ts'
 import { conditionOf, configMaps, TestPromoter } from '../promoter/cluster.ts'
 import { controllers, fluxProgram } from './flux-build.ts'
 import { FluxWorld, gitRepository } from './flux-world.ts'
+import { MortalPromoter } from './mortal-promoter.ts'
 
 // The lane's set-up has said why when they could not be built.
 const isBuilt = controllers.every((name) => existsSync(fluxProgram(name)))
 const missing = await whyUnavailable('etcd', 'kube-apiserver')
 if (missing) console.warn(`\n*** Flux on a real kube-apiserver is SKIPPED: ${missing}\n`)
+
+if (isBuilt && !existsSync(giteaProgram))
+  console.warn(
+    '\n*** Flux promotes on the forge of the tests, NOT on a real Gitea: run "npm run test:gitea" first to build one\n',
+  )
 
 const app = (version: string) =>
   `apiVersion: v1\nkind: ConfigMap\nmetadata: { name: app }\ndata: { version: "${version}" }\n`
@@ -29,7 +36,7 @@ describe.skipIf(!isBuilt).each([
     const open = (environment: string, commit: string) =>
       world.until(
         async () =>
-          world.forge.pulls.all.find(
+          (await world.forge.pulls()).find(
             ({ state, head, body }) => state === 'open' && head.includes(`/${environment}-`) && body.includes(commit),
           ),
         `a pull request for ${environment}`,
@@ -46,9 +53,8 @@ describe.skipIf(!isBuilt).each([
 
     beforeAll(async () => {
       world = await FluxWorld.start(kind)
-      await world.repository.commit('main', { 'app/app.yaml': app('1') })
-      const first = (await world.repository.tip('main'))!
-      await world.repository.commit('main', { 'app/app.yaml': app('1'), ...pins(first) })
+      const first = await world.forge.commit({ 'app/app.yaml': app('1') })
+      await world.forge.commit({ 'app/app.yaml': app('1'), ...pins(first) })
       await world.client.create(gitRepository, world.source('main', { branch: 'main' }))
       const from = (name: string) => ({ kind: 'GitRepository', name, namespace: 'flux' })
       await world.kustomize({ namespace: 'flux', name: 'clusters' }, { path: './clusters', sourceRef: from('main') })
@@ -66,7 +72,7 @@ describe.skipIf(!isBuilt).each([
         interval: '10s',
         promotion: {
           strategy: {
-            'pull-request': { type: 'gitea', url: world.url, baseBranch: 'main', secretRef: { name: 'git' } },
+            'pull-request': { type: 'gitea', url: world.forge.url, baseBranch: 'main', secretRef: { name: 'git' } },
           },
         },
       })
@@ -78,15 +84,14 @@ describe.skipIf(!isBuilt).each([
 
     /** Merges what is proposed for an environment, and waits until its Kustomization has applied it. */
     async function merge(environment: string, commit: string): Promise<void> {
-      await world.forge.pulls.merge(await open(environment, commit))
+      await world.forge.merge((await open(environment, commit)).number)
       await world.applied(environment, commit)
     }
 
     it('flows from dev by pull request to staging and by pull request to prod, once', async () => {
       // What was there before is no promotion: the first run ends with the pull requests for what dev has already.
       const before = (await pipeline(({ status }) => status?.run)).status!.run!
-      await world.repository.commit('main', { 'app/app.yaml': app('2') })
-      const second = (await world.repository.tip('main'))!
+      const second = await world.forge.commit({ 'app/app.yaml': app('2') })
       await world.applied('dev', second)
       await pipeline(({ status }) => status?.run?.revision === `main@sha1:${second}`)
       await merge('staging', second)
@@ -99,34 +104,50 @@ describe.skipIf(!isBuilt).each([
       const done = await pipeline(({ status }) => status?.run?.phase === 'Complete')
       expect(await versionIn('prod')).toBe('2')
       // dev follows the branch that promotions write to: their commits are no revisions of their own.
-      const tip = (await world.repository.tip('main'))!
+      const tip = await world.forge.tip()
       await world.applied('dev', tip)
       const later = await pipeline(({ status }) => status?.run?.aliases?.some((alias) => alias.endsWith(tip)))
       expect(later.status?.run?.sequence).toBe(done.status?.run?.sequence)
       expect(later.status!.run!.sequence - before.sequence).toBe(1)
-      const ours = await world.repository.git(
-        'log',
-        'main',
-        '--format=%H',
-        `--grep=Promotion-Revision: main@sha1:${second}`,
-      )
-      expect(ours.split('\n')).toHaveLength(2)
-      expect(world.forge.pulls.all.filter(({ state }) => state === 'open')).toEqual([])
+      expect(await world.forge.count(`Promotion-Revision: main@sha1:${second}`)).toBe(2)
+      expect((await world.forge.pulls()).filter(({ state }) => state === 'open')).toEqual([])
     })
 
     it('that is broken is held in dev, with the reason of its Kustomization, and the cure is promoted', async () => {
-      await world.repository.commit('main', {
+      await world.forge.commit({
         'app/app.yaml': `apiVersion: none.example/v1\nkind: Nothing\nmetadata: { name: app }\n`,
       })
       const messageIn = ({ status }: Pipeline) => status?.environments?.['dev']?.targets?.[0]?.message
       const held = await pipeline((found) => messageIn(found)?.includes('none.example/v1'))
       expect(conditionOf(held, 'PromotionPending')).toMatchObject({ reason: 'EnvironmentNotReady' })
       expect(held.status?.environments?.['dev']?.targets?.[0]).toMatchObject({ ready: false })
-      expect(world.forge.pulls.all.filter(({ state }) => state === 'open')).toEqual([])
-      await world.repository.commit('main', { 'app/app.yaml': app('3') })
-      const third = (await world.repository.tip('main'))!
+      expect((await world.forge.pulls()).filter(({ state }) => state === 'open')).toEqual([])
+      const third = await world.forge.commit({ 'app/app.yaml': app('3') })
       await merge('staging', third)
       expect(await versionIn('staging')).toBe('3')
     })
+
+    it('arrives by one commit and one pull request each, wherever its promoters are killed with SIGKILL', async () => {
+      await test.stop()
+      const promoter = new MortalPromoter(world.kubeconfig)
+      try {
+        const fourth = await world.forge.commit({ 'app/app.yaml': app('4') })
+        await merge('staging', fourth)
+        await merge('prod', fourth)
+        await world.until(async () => {
+          const { run } = (await test.get('app')).status ?? {}
+          return run?.phase === 'Complete' && run.revision.endsWith(fourth)
+        }, 'the run is complete')
+        expect(await versionIn('prod')).toBe('4')
+        const proposed = (await world.forge.pulls()).filter(({ body }) => body.includes(fourth))
+        expect(proposed).toMatchObject([{ state: 'merged' }, { state: 'merged' }])
+        expect(await world.forge.count(`Promotion-Revision: main@sha1:${fourth}`)).toBe(2)
+      } finally {
+        promoter.end()
+      }
+      expect(promoter.crashed).toBe(false)
+      expect(promoter.kills).toBeGreaterThan(5)
+      console.warn(`${kind}: arrived after ${promoter.kills} promoters were killed`)
+    }, 900_000)
   })
 })

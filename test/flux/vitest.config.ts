@@ -1,14 +1,10 @@
-import { resolve } from 'node:path'
-import { defineConfig } from 'vitest/config'
+import { laneConfig } from '../lane-config.ts'
 
 /** The promoter's lane with Flux's own controllers, which its first run builds. */
-export default defineConfig({
-  root: resolve(import.meta.dirname, '../..'),
-  test: {
-    include: ['test/flux/**/*.test.ts'],
-    globalSetup: 'test/flux/flux-build.ts',
-    fileParallelism: false,
-    testTimeout: 300_000,
-    hookTimeout: 300_000,
-  },
+export default laneConfig({
+  include: ['test/flux/**/*.test.ts'],
+  globalSetup: 'test/flux/flux-build.ts',
+  fileParallelism: false,
+  testTimeout: 300_000,
+  hookTimeout: 300_000,
 })

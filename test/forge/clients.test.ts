@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { forgeTypes } from '../../src/apis/pipeline.ts'
 import { RateLimiter } from '../../src/forges/rate-limiter.ts'
 import { type Forge, upsertComment } from '../../src/forges/forge.ts'
-import { newResponseCache } from '../../src/forges/forge-api.ts'
+import { ResponseCache } from '../../src/forges/forge-api.ts'
 import { openForge } from '../../src/forges/open-forge.ts'
 import { repositoryAddress } from '../../src/forges/repository-address.ts'
 import type { Http } from '../../src/runtime/http/http.ts'
@@ -168,7 +168,7 @@ it('asks a forge that tells versions whether anything is new, rather than for al
     http: heard,
     token: forgeToken,
     ca: forge.ca,
-    cache: newResponseCache(),
+    cache: new ResponseCache(),
   })
   const { number } = await client.create({ head: await branch(), base: 'main', title: 'one', body: '', labels: [] })
   answers.length = 0

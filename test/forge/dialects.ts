@@ -282,7 +282,7 @@ const gitea: Dialect = {
       merged: pull.state === 'merged',
       closed_at: pull.closedAt ?? null,
       merge_commit_sha: pull.mergeSHA ?? null,
-      mergeable: !pull.isConflicting,
+      mergeable: !pull.isConflicting && !pull.isDraft,
       labels: pull.labels.map((name) => ({ name })),
       head: { ref: pull.head, sha: pull.headSHA, label: pull.head },
       base: { ref: pull.base, label: pull.base },

@@ -3,7 +3,7 @@ import type { Repository } from './repository.ts'
 /** A pull request as the stand-in keeps it, whatever dialect it was opened in. */
 export interface Pull {
   readonly number: number
-  readonly repository: string
+  repository: string
   readonly head: string
   readonly base: string
   title: string
@@ -11,6 +11,8 @@ export interface Pull {
   state: 'open' | 'closed' | 'merged'
   headSHA: string
   isConflicting: boolean
+  /** Gitea says of a draft that it cannot be merged, as of a conflict. */
+  isDraft?: boolean
   mergeSHA: string | undefined
   version: number
   readonly labels: string[]
@@ -127,6 +129,11 @@ export class PullRequests {
     pull.state = 'open'
     pull.closedAt = undefined
     pull.version++
+  }
+
+  /** What the owner of a repository may do on GitLab and Gitea. Its number is not used again. */
+  remove(pull: Pull): void {
+    pull.repository = ''
   }
 
   editComment(id: number, body: string): void {

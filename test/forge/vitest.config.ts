@@ -1,11 +1,9 @@
-import { defineConfig } from 'vitest/config'
+import { laneConfig } from '../lane-config.ts'
 
 /** The promoter's lane with a real git and a stand-in forge. */
-export default defineConfig({
-  test: {
-    include: ['test/forge/**/*.test.ts', 'test/promoter/**/*.test.ts'],
-    maxWorkers: 2,
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
-  },
+export default laneConfig({
+  include: ['test/forge/**/*.test.ts', 'test/promoter/**/*.test.ts'],
+  maxWorkers: 2,
+  testTimeout: 60_000,
+  hookTimeout: 60_000,
 })

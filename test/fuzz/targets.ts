@@ -1,12 +1,17 @@
 import http2 from 'node:http2'
 import net from 'node:net'
+import { gzipSync } from 'node:zlib'
 import { read } from '../../src/apiserver/schema/wire/body-text.ts'
 import { compile } from '../../src/cel/compile.ts'
 import { cleanerEnvironment } from '../../src/cel/environments.ts'
 import { CelCompileError } from '../../src/cel/errors.ts'
 import { Budget } from '../../src/cel/frame.ts'
 import { dynType } from '../../src/cel/types.ts'
+import { ConfigError } from '../../src/client/cluster-config.ts'
+import { parseKubeconfig } from '../../src/client/kubeconfig.ts'
+import { read as readRelease } from '../../src/helm/release-text.ts'
 import { ParseRefusal } from '../../src/parsing/parse-refusal.ts'
+import { parsingThread } from '../../src/parsing/parsing-thread.ts'
 import { Head } from '../../src/systems/activator/proxy/wire/head.ts'
 import { askHttp2, startEcho, startProxy } from '../activator/proxy.ts'
 
@@ -20,19 +25,21 @@ export const targets: Readonly<Record<string, () => Promise<FuzzTarget> | FuzzTa
   head: () => ({ try: tryHead, [Symbol.asyncDispose]: () => Promise.resolve() }),
   cel: () => ({ try: tryCel, [Symbol.asyncDispose]: () => Promise.resolve() }),
   http2: startHttp2,
+  release: () => ({ try: tryRelease, [Symbol.asyncDispose]: () => Promise.resolve() }),
+  kubeconfig: () => ({
+    try: tryKubeconfig,
+    [Symbol.asyncDispose]: () => {
+      return parsingThread.close()
+    },
+  }),
 }
 
 /** A body is read or refused, in every format. */
 function tryBody(bytes: Buffer): void {
   const assume = { group: '', version: 'v1', kind: 'Pod' }
   for (const format of ['yaml', 'json', 'protobuf'] as const) {
-    try {
-      JSON.stringify(
-        read({ bytes: format === 'protobuf' ? Buffer.concat([Buffer.from('k8s\0'), bytes]) : bytes, format, assume }),
-      )
-    } catch (error) {
-      if (!(error instanceof ParseRefusal)) throw error
-    }
+    const text = format === 'protobuf' ? Buffer.concat([Buffer.from('k8s\0'), bytes]) : bytes
+    refusedOrRead(() => JSON.stringify(read({ bytes: text, format, assume })))
   }
 }
 
@@ -51,6 +58,32 @@ function tryHead(bytes: Buffer): void {
 function headOf(bytes: Buffer) {
   const head = new Head()
   return { head, parsed: head.parseRequest(Buffer.concat([bytes, Buffer.from([0xff])]), 0, bytes.length) }
+}
+
+/** A Helm release, plain and zipped, is read or refused; so is what a change makes of the zipped bytes. */
+function tryRelease(bytes: Buffer): void {
+  const isZipped = bytes[0] === 0x1f && bytes[1] === 0x8b
+  for (const content of isZipped ? [bytes] : [bytes, gzipSync(bytes)])
+    refusedOrRead(() => readRelease({ kind: 'ConfigMap', release: content.toString('base64') }))
+}
+
+/** A kubeconfig of a Secret is read or refused, and leads to no program, file or proxy. */
+async function tryKubeconfig(bytes: Buffer): Promise<void> {
+  const options = { origin: 'Secret', now: () => 0, env: {} }
+  const config = await parseKubeconfig(bytes.toString(), options).catch((error: unknown) => {
+    if (!(error instanceof ConfigError)) throw error
+  })
+  await config?.credentials().catch((error: unknown) => {
+    if (!(error instanceof ConfigError)) throw error
+  })
+}
+
+function refusedOrRead(read: () => unknown): void {
+  try {
+    read()
+  } catch (error) {
+    if (!(error instanceof ParseRefusal)) throw error
+  }
 }
 
 const variables = ['self', 'targets', 'time']

@@ -16,21 +16,11 @@ import { promisify } from 'node:util'
 const execute = promisify(execFile)
 const root = join(import.meta.dirname, '../..')
 
-/** Debian's packages that the distroless image with a C++ runtime is made of. */
-const distroless = [
-  'base-files',
-  'ca-certificates',
-  'gcc-12-base',
-  'libc6',
-  'libgcc-s1',
-  'libssl3',
-  'libstdc++6',
-  'netbase',
-  'tzdata',
-]
+/** Debian's packages that the distroless image with glibc and without OpenSSL is made of. */
+const distroless = ['base-files', 'ca-certificates', 'libc6', 'netbase', 'tzdata']
 /** What the first stage needs besides, to build in a shell. */
 const shell =
-  'dash libatomic1 coreutils libselinux1 libpcre2-8-0 libacl1 libattr1 libgmp10 binutils binutils-common binutils-x86-64-linux-gnu libbinutils libctf0 libctf-nobfd0 libjansson4 zlib1g libzstd1'.split(
+  'gcc-12-base libgcc-s1 libssl3 libstdc++6 dash libatomic1 coreutils libselinux1 libpcre2-8-0 libacl1 libattr1 libgmp10 binutils binutils-common binutils-x86-64-linux-gnu libbinutils libctf0 libctf-nobfd0 libjansson4 zlib1g libzstd1'.split(
     ' ',
   )
 

@@ -31,7 +31,7 @@ describe.skipIf(missing)('the image of deploy/Dockerfile', () => {
     rmSync(directory, { recursive: true, force: true })
   })
 
-  /** As a cluster would start it: nobody in particular, on a root file system that cannot be written to. */
+  /** As a cluster would start it: as a user without a name, on a root file system that cannot be written to. */
   const start = (args: readonly string[], mounts = ''): ChildProcess => {
     const script = `mount --bind "$0" "$0" && ${mounts} mount -o remount,ro,bind "$0" && cd "$0" &&
       exec chroot --userspec=65532:65532 --groups= "$0" /usr/local/bin/node /sojourn/dist/cli.js "$@"`
@@ -42,7 +42,7 @@ describe.skipIf(missing)('the image of deploy/Dockerfile', () => {
 
   it('holds the program and what it needs to run, and nothing to build or test with', () => {
     expect(readdirSync(join(files, 'sojourn')).toSorted()).toEqual(
-      ['LICENSE', 'README.md', 'THIRD-PARTY-LICENSES.txt', 'crds', 'dist', 'package.json', 'ui'].toSorted(),
+      ['LICENSE', 'README.md', 'THIRD-PARTY-LICENSES.txt', 'crds', 'dist', 'package.json', 'policies', 'ui'].toSorted(),
     )
     expect(() => statSync(join(files, 'usr/bin/dash'))).toThrow('ENOENT')
   })
@@ -54,7 +54,7 @@ describe.skipIf(missing)('the image of deploy/Dockerfile', () => {
     expect(bytes).toBeLessThan(150e6)
   })
 
-  it('is begun by nobody in particular, with the Node that the project pins', () => {
+  it('starts as a user without rights, with the Node that the project pins', () => {
     expect(config).toMatchObject({
       User: '65532:65532',
       Entrypoint: ['/usr/local/bin/node', '/sojourn/dist/cli.js'],
@@ -68,13 +68,13 @@ describe.skipIf(missing)('the image of deploy/Dockerfile', () => {
     expect(bases()[1]).toContain('distroless')
   })
 
-  it('belongs to nobody who runs in it, and cannot change hands', () => {
+  it('has no file that its user owns, and none with setuid or setgid', () => {
     const suspects = ['(', '-uid', '65532', '-o', '-type', 'f', '-perm', '/6002', ')']
     const writable = spawnSync('find', [files, '-xdev', ...suspects], { encoding: 'utf8' })
     expect(writable.stdout).toBe('')
   })
 
-  it('says who it is as nobody in particular, on a read-only root', async () => {
+  it('answers as that user, on a read-only root', async () => {
     expect(await outputOf(start(['help']))).toContain('sojourn up')
   })
 

@@ -1,9 +1,12 @@
-import { EC2Client, RegisterImageCommand } from '@aws-sdk/client-ec2'
+import { join } from 'node:path'
+import { CreateVolumeCommand, EC2Client, RegisterImageCommand } from '@aws-sdk/client-ec2'
+import { chromium } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { CleanupPolicySpec } from '../../src/apis/cleanup-policy.ts'
 import { startFaultProxy, type FaultProxy } from './fault-proxy.ts'
 import { startJanitorWorld, type JanitorWorld } from './janitor-world.ts'
 import { startMoto, whyNoMoto, type Moto } from './moto.ts'
+import { startMailSink } from './sinks.ts'
 
 const missing = await whyNoMoto()
 const region = 'eu-west-1'
@@ -123,6 +126,74 @@ describe.skipIf(missing)('an AWS account in the care of the janitor', () => {
     expect(await world.phases()).toEqual({ [image]: 'Notified' })
     expect(deregistrations()).toBe(0)
   })
+
+  it('tells owners what a volume costs, and keeps one that a PersistentVolume names', async () => {
+    await using mail = await startMailSink()
+    const smtp = { host: '127.0.0.1', port: mail.port, from: 'janitor@example.org' }
+    await world.channel('mail', { type: 'smtp', smtp })
+    const ec2 = new EC2Client({ region, endpoint: moto.url, credentials: { accessKeyId: 'a', secretAccessKey: 'b' } })
+    const volume = async (name: string) => {
+      const Tags = [
+        { Key: 'Name', Value: name },
+        { Key: 'owner', Value: 'ann@example.org' },
+      ]
+      const TagSpecifications = [{ ResourceType: 'volume' as const, Tags }]
+      const { VolumeId = '' } = await ec2.send(
+        new CreateVolumeCommand({ AvailabilityZone: `${region}a`, Size: 100, VolumeType: 'gp3', TagSpecifications }),
+      )
+      return VolumeId
+    }
+    const [idle, claimed] = [await volume('web-data'), await volume('of-a-claim')]
+    await world.create({
+      apiVersion: 'v1',
+      kind: 'PersistentVolume',
+      metadata: { name: 'data' },
+      spec: {
+        capacity: { storage: '100Gi' },
+        accessModes: ['ReadWriteOnce'],
+        csi: { driver: 'ebs.csi.aws.com', volumeHandle: claimed },
+      },
+    })
+    await world.pass(2 * hour)
+    await follow({
+      targets: [{ aws: { accounts: ['main'], resourceTypes: ['volume'] } }],
+      rules: [{ rules: [{ name: 'Unused' }] }],
+      notification: { channels: ['mail'] },
+    })
+    await world.pass(minute)
+    expect(await world.phases()).toEqual({ [idle]: 'Notified' })
+    const [notice] = mail.mails
+    expect(plain(notice?.text ?? '')).toContain('web-data, 100 GiB gp3, about 8.80 USD a month')
+    const [link = ''] = /\/janitor\/opt-out\/\S+/.exec(plain(notice?.text ?? '')) ?? []
+    expect(String((await world.call('GET', link)).body)).toContain('web-data, 100 GiB gp3, about 8.80 USD a month')
+    await picture(notice?.text ?? '')
+    await world.pass(8 * hour)
+    expect(await world.phases()).toEqual({ [idle]: 'Deleted' })
+    expect(proxy.writes()).toEqual(['DeleteVolume'])
+  })
+
+  /** Renders a mail to SOJOURN_SCREENSHOTS, if that is set: docs/guide shows one. */
+  async function picture(message: string): Promise<void> {
+    const folder = process.env['SOJOURN_SCREENSHOTS']
+    if (!folder) return
+    const part = message.slice(
+      message.indexOf('<!doctype html') >= 0 ? message.indexOf('<!doctype html') : message.indexOf('<html'),
+    )
+    const html = part
+      .slice(0, part.indexOf('</html>') + 7)
+      .replaceAll(/=\r?\n/g, '')
+      .replaceAll(/(?:=[0-9A-F]{2})+/g, (bytes) => Buffer.from(bytes.replaceAll('=', ''), 'hex').toString('utf8'))
+    const executablePath = process.env['CHROMIUM'] ?? '/usr/bin/chromium'
+    await using browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] })
+    const page = await browser.newPage({ viewport: { width: 680, height: 400 } })
+    await page.setContent(html)
+    await page.screenshot({ path: join(folder, 'janitor-mail.png'), fullPage: true })
+  }
+
+  /** A mail without the line breaks of quoted-printable. */
+  function plain(message: string): string {
+    return message.replaceAll(/=\r?\n/g, '').replaceAll('=3D', '=')
+  }
 
   it('carries the tag never while opted out', async () => {
     await follow()

@@ -37,8 +37,10 @@ import type { AwsTypeName } from '../../src/apis/cleanup-policy.ts'
 import type { ProviderAccount } from '../../src/apis/provider-account.ts'
 import { systemClock } from '../../src/runtime/time/clock.ts'
 import { awsTypes } from '../../src/systems/janitor/aws/aws-types.ts'
+import { defaultPrices } from '../../src/prices/prices.ts'
 import { AwsProvider } from '../../src/systems/janitor/aws/aws-provider.ts'
 import { InventoryError, type Resource } from '../../src/systems/janitor/model/resource.ts'
+import { furnishCosts } from './aws-account.ts'
 import { policy } from './fixtures.ts'
 import { startFaultProxy, type FaultProxy } from './fault-proxy.ts'
 import { startMoto, whyNoMoto, type Moto } from './moto.ts'
@@ -81,6 +83,7 @@ describe.skipIf(missing)('AWS', () => {
       }) as ProviderAccount
     const accounts = [account('main', {}), ...Object.entries(more).map(([name, spec]) => account(name, spec))]
     return new AwsProvider({
+      prices: defaultPrices,
       clock: systemClock,
       network: localNetwork(),
       accounts: () => accounts,
@@ -531,6 +534,7 @@ describe.skipIf(missing)('AWS', () => {
       'E9: of %s are refused, or leave its use unknown, wherever an answer is missing',
       async (type) => {
         await furnish()
+        await furnishCosts(config(), Date.now())
         const whole = await observe(type)
         const actions = new Set(proxy.calls.map(({ action }) => action))
         expect(whole.length).toBeGreaterThan(0)

@@ -10,6 +10,7 @@ import { EC2Client, RegisterImageCommand } from '@aws-sdk/client-ec2'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { ProviderAccount } from '../../src/apis/provider-account.ts'
 import { systemClock } from '../../src/runtime/time/clock.ts'
+import { defaultPrices } from '../../src/prices/prices.ts'
 import { AwsProvider } from '../../src/systems/janitor/aws/aws-provider.ts'
 import { describe as described, judge, noHistory } from '../../src/systems/janitor/verdict/judge.ts'
 import { policy } from './fixtures.ts'
@@ -76,6 +77,7 @@ describe.skipIf(missing)('NotInDiscoveryRule', () => {
       },
     } as ProviderAccount
     const provider = new AwsProvider({
+      prices: defaultPrices,
       clock: systemClock,
       network: localNetwork(),
       accounts: () => [account],

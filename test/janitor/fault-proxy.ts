@@ -72,7 +72,8 @@ export async function startFaultProxy(target: string): Promise<FaultProxy> {
     const url = new URL(request.url ?? '/', target)
     const onward = httpRequest(url, { method: request.method, headers: request.headers }, (answer) => {
       void bodyOf(answer).then((original) => {
-        const text = Buffer.from(proxy.rewrite(action, original.toString('utf8')))
+        const isText = !String(answer.headers['content-type']).includes('cbor')
+        const text = isText ? Buffer.from(proxy.rewrite(action, original.toString('utf8'))) : original
         calls.push({ action, status: cut ? 0 : (answer.statusCode ?? 0) })
         const date = new Date(proxy.now()).toUTCString()
         response.writeHead(answer.statusCode ?? 502, { ...answer.headers, date, 'content-length': String(text.length) })
@@ -94,7 +95,8 @@ function isRead(action: string): boolean {
 function actionOf(request: IncomingMessage, body: string): string {
   const target = request.headers['x-amz-target']
   if (typeof target === 'string') return target.split('.').at(-1) ?? target
-  return new URLSearchParams(body).get('Action') ?? `${request.method} ${request.url}`
+  const [, operation] = /\/operation\/(\w+)$/.exec(request.url ?? '') ?? []
+  return operation ?? new URLSearchParams(body).get('Action') ?? `${request.method} ${request.url}`
 }
 
 function errorBody(

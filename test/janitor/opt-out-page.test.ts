@@ -1,3 +1,4 @@
+import { join } from 'node:path'
 import { existsSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
 import { chromium } from 'playwright-core'
@@ -57,6 +58,8 @@ describe.skipIf(missing)('the link in a mail', () => {
     page.on('console', (message) => message.type() === 'error' && errors.push(message.text()))
     await page.goto(url)
     expect(await page.textContent('h1')).toBe('Keep ConfigMap team/kept?')
+    if (process.env['SOJOURN_SCREENSHOTS'])
+      await page.screenshot({ path: join(process.env['SOJOURN_SCREENSHOTS'], 'opt-out-page.png') })
     await world.pass(minute)
     expect(await world.phases()).toEqual({ kept: 'Notified' })
     await page.fill('#reason', 'still needed')

@@ -1,14 +1,13 @@
-import { execFile } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { promisify } from 'node:util'
 import { stringify } from 'yaml'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { startReferenceCluster, type ReferenceCluster } from '../../scripts/reference-cluster/reference-cluster.ts'
-import { ensureTool, whyUnavailable } from '../../scripts/reference-cluster/tools.ts'
+import { whyUnavailable } from '../../scripts/reference-cluster/tools.ts'
 import { installManifests } from '../../src/app/install/install.ts'
 import type { Run } from '../../src/app/cluster/run.ts'
 import { startAs, targets } from './account.ts'
+import { run as runTool } from './kubectl.ts'
 import type { StoredObject } from '../../src/kube/object.ts'
 import { runCommand } from '../command.ts'
 
@@ -47,12 +46,7 @@ describe.skipIf(missing)('sojourn drain on a real kube-apiserver', () => {
     const file = join(dirname(cluster.kubeconfig), 'objects.yaml')
     writeFileSync(file, objects.map((object) => `---\n${stringify(object)}`).join(''))
     const from = objects.length > 0 ? ['--server-side', '-f', file] : []
-    const { stdout } = await promisify(execFile)(
-      await ensureTool('kubectl'),
-      [...words.split(' '), ...from, `--kubeconfig=${cluster.kubeconfig}`],
-      { maxBuffer: 64 * 1024 * 1024 },
-    )
-    return stdout.trim()
+    return runTool('kubectl', [...words.split(' '), ...from], cluster)
   }
 
   const sojourn = (...words: readonly string[]) => runCommand(cluster.kubeconfig, ...words)

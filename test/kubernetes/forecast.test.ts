@@ -1,11 +1,9 @@
-import { execFile } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { promisify } from 'node:util'
 import { stringify } from 'yaml'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { startReferenceCluster, type ReferenceCluster } from '../../scripts/reference-cluster/reference-cluster.ts'
-import { ensureTool, whyUnavailable } from '../../scripts/reference-cluster/tools.ts'
+import { whyUnavailable } from '../../scripts/reference-cluster/tools.ts'
 import { cleaner } from '../../src/apis/cleaner.ts'
 import { readConfig } from '../../src/app/config/config.ts'
 import { forecast } from '../../src/app/forecast/forecast.ts'
@@ -14,6 +12,7 @@ import { Client } from '../../src/client/client.ts'
 import { loadKubeconfig } from '../../src/client/kubeconfig.ts'
 import { networkTransport } from '../../src/client/network-transport.ts'
 import { describeRef } from '../../src/kube/object.ts'
+import { run as runTool } from './kubectl.ts'
 
 const missing = await whyUnavailable('kube-apiserver', 'etcd', 'kubectl')
 if (missing) console.warn(`SKIPPED: forecasts of a real cluster: ${missing}`)
@@ -46,11 +45,7 @@ describe.skipIf(missing)('a forecast of a real cluster', () => {
   }, 900_000)
   afterAll(() => cluster?.stop())
 
-  async function kubectl(...args: readonly string[]): Promise<string> {
-    const kubeconfig = `--kubeconfig=${cluster.kubeconfig}`
-    const { stdout } = await promisify(execFile)(await ensureTool('kubectl'), [...args, kubeconfig])
-    return stdout.trim()
-  }
+  const kubectl = (...args: readonly string[]) => runTool('kubectl', args, cluster)
 
   async function apply(...manifests: readonly object[]): Promise<void> {
     const file = join(dirname(cluster.kubeconfig), `apply-${at++}.yaml`)

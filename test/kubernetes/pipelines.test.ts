@@ -38,7 +38,7 @@ describe.skipIf(missing)('kubectl apply of a Pipeline to a real kube-apiserver',
     const object = JSON.parse(await run('kubectl', dry, { ...cluster, input: manifest })) as unknown
     const request = { uid: '1', operation: 'CREATE', object }
     const body = JSON.stringify({ apiVersion: 'admission.k8s.io/v1', kind: 'AdmissionReview', request })
-    const route = validateRoute({ typeOf: () => Promise.resolve(undefined), forget() {} })
+    const route = validateRoute({ discovery: { typeOf: () => Promise.resolve(undefined), forget() {} } })
     const answer = await route.handle({ body } as Parameters<typeof route.handle>[0])
     expect(answer.body).toMatchObject({ response: { allowed: false, status: { code: 422 } } })
     for (const words of says) expect(JSON.stringify(answer.body)).toContain(words)

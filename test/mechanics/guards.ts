@@ -113,15 +113,15 @@ export const guards: readonly Guard[] = [
   ...inFile('src/systems/activator/cluster/takeover-actions.ts', [
     [
       'writes the new way before it takes the old one away',
-      `    for (const slice of write) await this.#writeSlice(slice)
+      `    for (const slice of write) await writeSlice(this.#client, slice)
     await this.#removeSlices(remove)`,
       `    await this.#removeSlices(remove)
-    for (const slice of write) await this.#writeSlice(slice)`,
+    for (const slice of write) await writeSlice(this.#client, slice)`,
     ],
     [
       'keeps the old way when the new one cannot be written',
-      'await this.#writeSlice(slice)',
-      'await this.#writeSlice(slice).catch(() => {})',
+      'await writeSlice(this.#client, slice)',
+      'await writeSlice(this.#client, slice).catch(() => {})',
     ],
     [
       'moves no selector that was changed since it was judged',
@@ -168,6 +168,31 @@ export const guards: readonly Guard[] = [
       'set.metadata.name !== ""',
     ],
     ['keeps the newest ReplicaSets up to revisionHistoryLimit', 'set !== current && ', ''],
+  ]),
+  ...inFile('src/app/operations/drain.ts', [
+    ['changes nothing while an activator leads', 'if (dryRun || running.length > 0 ||', 'if (dryRun ||'],
+    [
+      'leaves marks of others alone',
+      'activator ? { held: [], unread: [] } : await surveyHeld(client, onProgress)',
+      'await surveyHeld(client, onProgress)',
+    ],
+  ]),
+  ...inFile('src/systems/activator/proxy/http2/stream-guard.ts', [
+    ['is reset, and its siblings are answered', 'return stream.left < 0 ? errorCode.protocol : undefined', 'return'],
+    ['is reset, and its siblings are answered', 'if (increment === 0) return errorCode.protocol', ''],
+    [
+      'is reset, and its siblings are answered',
+      'return stream.window > maxWindow ? errorCode.flowControl : undefined',
+      'return',
+    ],
+    ['is reset, and its siblings are answered', 'if (stream.clientEnded) return errorCode.streamClosed', ''],
+    [
+      'leaves the table of fields as both sides know it',
+      'return type === data || type === headers\n',
+      'return false\n',
+    ],
+    ['too many make an end of the connection', 'this.#faults++ < maxFaults', 'this.#faults++ < Infinity'],
+    ['still end it', 'this.#isBlind = frame.length > maxFrameBytes', 'this.#isBlind = false'],
   ]),
   ...inFile('src/workloads/controllers/revisions.ts', [
     ['keeps the newest revisions up to revisionHistoryLimit', 'unused.slice(revisionHistoryLimit)', 'unused'],

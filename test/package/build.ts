@@ -1,8 +1,8 @@
 import { execFileSync } from 'node:child_process'
 import { join } from 'node:path'
 
-/** Builds package and executable once for the lane. */
+/** Makes all files of a release once for the lane, by the script that the release workflow runs. */
 export function setup(): void {
   const root = join(import.meta.dirname, '../..')
-  execFileSync(process.execPath, ['scripts/build/main.ts', '--binary'], { cwd: root, stdio: 'inherit' })
+  execFileSync(process.execPath, ['scripts/release/main.ts'], { cwd: root, stdio: 'inherit' })
 }

@@ -1,4 +1,5 @@
 import { execFileSync, spawnSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
 import {
   chmodSync,
   existsSync,
@@ -20,6 +21,8 @@ import { parse } from 'yaml'
 const root = join(import.meta.dirname, '../..')
 const folder = mkdtempSync(join(tmpdir(), 'sojourn-installed-'))
 const installed = join(folder, 'node_modules/sojourn')
+const released = join(root, 'build/release')
+const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string }
 afterAll(() => {
   chmodAll(folder, 0o755)
   rmSync(folder, { recursive: true, force: true })
@@ -40,14 +43,33 @@ beforeAll(() => {
   mkdirSync(join(folder, 'path'))
   symlinkSync(process.execPath, join(folder, 'path/node'))
   symlinkSync('/usr/bin/env', join(folder, 'path/env'))
-  const packed = execFileSync('npm', ['pack', '--json', '--pack-destination', folder], {
-    cwd: join(root, 'build/package'),
-    encoding: 'utf8',
-  })
-  const [{ filename }] = JSON.parse(packed) as [{ filename: string }]
   const env = { ...process.env, HOME: home }
-  execFileSync('npm', ['install', '--prefix', folder, '--offline', '--ignore-scripts', join(folder, filename)], { env })
+  execFileSync(
+    'npm',
+    ['install', '--prefix', folder, '--offline', '--ignore-scripts', join(released, `sojourn-${version}.tgz`)],
+    { env },
+  )
   chmodAll(installed, 0o555)
+})
+
+describe('a release', () => {
+  it('has package, executable, bill of materials, notes and krew manifest, each with its checksum', () => {
+    const sums = new Map(
+      readFileSync(join(released, 'SHA256SUMS'), 'utf8')
+        .trim()
+        .split('\n')
+        .map((line) => line.split('  ').toReversed() as [string, string]),
+    )
+    const archive = `sojourn-${version}-${process.platform}-${process.arch}.tar.gz`
+    for (const file of [`sojourn-${version}.tgz`, archive, `sojourn-${version}.cdx.json`, 'notes.md'])
+      expect(
+        createHash('sha256')
+          .update(readFileSync(join(released, file)))
+          .digest('hex'),
+        file,
+      ).toBe(sums.get(file))
+    expect(readFileSync(join(released, 'sojourn.krew.yaml'), 'utf8')).toContain(sums.get(archive))
+  })
 })
 
 describe('the npm package', () => {
@@ -79,7 +101,9 @@ describe('the npm package', () => {
         )
       const started = (link: string, ...args: readonly string[]) =>
         run({ command: [join(plugins, link)], env }, ...args)
-      expect(started('kubectl-sojourn', 'help', 'restore').stdout).toMatch(/^Usage: kubectl sojourn restore NAME/m)
+      expect(started('kubectl-sojourn', 'help', 'restore').stdout).toMatch(
+        /^Usage: kubectl sojourn restore KIND\/NAME/m,
+      )
       expect(started('kubectl-sojourn', 'keep', '--nonsense').stderr).toContain('run "kubectl sojourn help keep"')
       expect(started('kubectl_complete-sojourn', 'depart').stdout).toMatch(/^departures\t.*\n:4\n$/)
       const missing = await whyUnavailable('kubectl')
@@ -105,10 +129,16 @@ describe('the npm package', () => {
   })
 
   it('says that an old Node is too old', () => {
-    const old = spawnSync('node', ['--version'], { encoding: 'utf8' }).stdout
+    // npm puts the pinned Node of the checkout in front of the machine's own.
+    const paths = (process.env['PATH'] ?? '').split(':').filter((path) => !path.includes('node_modules'))
+    const env = { ...process.env, PATH: paths.join(':') }
+    const old = spawnSync('node', ['--version'], { encoding: 'utf8', env }).stdout
     if (!/^v(?:1\d|2[0-5])\./.test(old))
       return console.warn(`*** SKIPPED: the Node on PATH is ${old.trim()}, not an old one`)
-    const { status, stderr } = spawnSync('node', [join(installed, 'dist/cli.js'), 'version'], { encoding: 'utf8' })
+    const { status, stderr } = spawnSync('node', [join(installed, 'dist/cli.js'), 'version'], {
+      encoding: 'utf8',
+      env,
+    })
     expect({ status, stderr }).toEqual({
       status: 1,
       stderr: `sojourn: needs Node 26 or newer; this is ${old.trim()}.\n`,
@@ -118,7 +148,6 @@ describe('the npm package', () => {
 
 describe.each(Object.entries(programs))('the %s', (_, program) => {
   it('tells its version and helps', () => {
-    const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string }
     expect(run(program, 'version')).toMatchObject({ status: 0, stdout: expect.stringContaining(`sojourn ${version} `) })
     expect(run(program, 'help').stdout).toContain('forecast')
   })
@@ -135,7 +164,10 @@ describe.each(Object.entries(programs))('the %s', (_, program) => {
     for (const manifest of exampleManifests()) await create(up, manifest)
     const forecast = await up.call('/sojourn/v1alpha1/forecast', { method: 'POST', body: { for: '1d' } })
     expect(forecast).toMatchObject({ status: 200, text: expect.stringContaining('preview-settings') })
-    expect(await up.call('/')).toMatchObject({ status: 200, text: expect.stringContaining('<!doctype html>') })
+    expect(await up.call('/', { accept: 'text/html' })).toMatchObject({
+      status: 200,
+      text: expect.stringContaining('<!doctype html>'),
+    })
     expect((await up.call('/ui/main.js')).status).toBe(200)
     const status = run(program, 'status', '-A', '-o', 'yaml', '--kubeconfig', up.kubeconfig)
     expect(status).toMatchObject({ status: 0, stdout: expect.stringContaining('preview') })

@@ -50,9 +50,12 @@ export class Started {
   }
 
   /** What the API answers to the administrator. */
-  async call(path: string, { method = 'GET', body }: { method?: string; body?: unknown } = {}) {
+  async call(
+    path: string,
+    { method = 'GET', body, accept = '*/*' }: { method?: string; body?: unknown; accept?: string } = {},
+  ) {
     const [, token] = /token: "?([^"\s]+)/.exec(readFileSync(this.kubeconfig, 'utf8')) ?? []
-    const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
+    const headers = { accept, authorization: `Bearer ${token}`, 'content-type': 'application/json' }
     const sent = request(`${this.api}${path}`, { method, headers, rejectUnauthorized: false })
     sent.end(body === undefined ? undefined : JSON.stringify(body))
     const [response] = (await once(sent, 'response')) as [IncomingMessage]

@@ -187,7 +187,9 @@ describe('a Job', () => {
       spec: {
         schedule: '0 0 1 1 *',
         suspend: true,
-        jobTemplate: { spec: { template: { spec: { restartPolicy: 'Never', containers } } } },
+        jobTemplate: {
+          spec: { ttlSecondsAfterFinished: 0, template: { spec: { restartPolicy: 'Never', containers } } },
+        },
       },
     } as KubeObject)
     const [dev, prod] = environments('dev', 'prod')
@@ -209,6 +211,8 @@ describe('a Job', () => {
     const job = await home.client.get<StoredObject>(jobs, { namespace: 'team', name })
     expect(job.metadata.ownerReferences).toMatchObject([{ kind: 'Pipeline', name: 'app' }])
     expect(JSON.stringify(job.spec)).toContain('{"name":"SOJOURN_REVISION","value":"1.1.0"}')
+    // Deleted at once, it would be created again at each look.
+    expect(job.spec).toMatchObject({ ttlSecondsAfterFinished: 86_400 })
     const condition = { type: 'Complete', status: 'True' }
     await home.client.patch(
       jobs,

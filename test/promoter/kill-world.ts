@@ -6,7 +6,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { approval as approvalKind } from '../../src/apis/approval.ts'
 import { pipeline as pipelineKind, type Pipeline } from '../../src/apis/pipeline.ts'
-import { StatusError } from '../../src/kube/status-error.ts'
+import { cronJobs, jobs } from '../../src/kube/core-types.ts'
+import type { KubeObject, StoredObject } from '../../src/kube/object.ts'
+import { ignoring, StatusError } from '../../src/kube/status-error.ts'
 import { environments, pipelineOf } from './world.ts'
 import { ForgeServer, forgePassword, forgeToken, forgeUser } from '../forge/forge-server.ts'
 import type { Repository } from '../forge/repository.ts'
@@ -19,8 +21,21 @@ export interface Death {
   readonly when: 'before' | 'after'
 }
 
-/** What people do beside merging: nothing, a gate that opens late, suspend and resume, close and retry, roll back at the end. */
-export const twists = ['plain', 'gated', 'suspended', 'closed', 'rolled back'] as const
+/**
+ * What people do beside merging: nothing, suspend and resume, close and retry, roll back at the end, and promote again after that.
+ * Or a gate opens late: a URL, a PromQL query, a Job, a status of the commit.
+ */
+export const twists = [
+  'plain',
+  'gated',
+  'suspended',
+  'closed',
+  'rolled back',
+  'promoted again',
+  'gated by a query',
+  'gated by a Job',
+  'gated by a commit status',
+] as const
 export type Twist = (typeof twists)[number]
 
 /** One pipeline with a repository of its own, and the deaths it has coming. */
@@ -29,10 +44,17 @@ export interface History {
   readonly repository: Repository
   readonly deaths: Death[]
   readonly twist: Twist
+  /** What its first environment has. */
+  readonly revision: string
   /** Requests of users so far. */
   readonly asked: Set<string>
   /** Requests to the forge and writes to the API so far, of all processes. */
   steps: number
+}
+
+type Job = StoredObject & {
+  readonly spec: { readonly template: { readonly metadata?: { readonly labels?: Record<string, string> } } }
+  readonly status?: { readonly completionTime?: string }
 }
 
 const speed = 20
@@ -51,7 +73,11 @@ export class KillWorld {
   readonly #gates = createServer(({ url = '' }, response) => {
     const looks = (this.#looks.get(url) ?? 0) + 1
     this.#looks.set(url, looks)
-    response.writeHead(looks > 2 ? 200 : 503).end()
+    const result = looks > 2 ? [{ metric: {}, value: [0, '1'] }] : []
+    const isQuery = url.includes('/api/v1/query')
+    response
+      .writeHead(looks > 2 || isQuery ? 200 : 503)
+      .end(JSON.stringify({ status: 'success', data: { resultType: 'vector', result } }))
   })
   #child: ChildProcess | undefined
 
@@ -90,16 +116,17 @@ export class KillWorld {
     return world
   }
 
-  /** A pipeline whose first environment has just got 1.1.0. */
+  /** A pipeline whose first environment has just got a newer revision than the last. */
   async begin(name: string, deaths: Death[], twist: Twist = 'plain'): Promise<History> {
     const repository = await this.forge.createRepository(name)
-    await repository.commit('main', {
+    const commit = await repository.commit('main', {
       'prod/app.yaml': manifest('prod', '1.0.0').replace('team:app:', `team:${name}:`),
     })
-    const history: History = { name, repository, deaths, twist, asked: new Set(), steps: 0 }
+    const revision = twist === 'gated by a commit status' ? `main@sha1:${commit}` : '1.1.0'
+    const history: History = { name, repository, deaths, twist, revision, asked: new Set(), steps: 0 }
     this.histories.set(name, history)
     const [dev, prod] = [`dev-${name}`, `prod-${name}`]
-    await this.home.release(dev, '1.1.0')
+    await this.home.release(dev, revision)
     await this.home.release(prod, '1.0.0')
     const strategy = {
       'pull-request': {
@@ -117,7 +144,9 @@ export class KillWorld {
         {
           ...second!,
           targets: [{ namespace: prod }],
-          ...(twist === 'gated' ? { verification: { checks: [{ url: this.gate(name) }], interval: '5s' } } : {}),
+          ...(twist.startsWith('gated')
+            ? { verification: { checks: [await this.#check(name, twist)], interval: '5s' } }
+            : {}),
         },
       ],
     }).spec
@@ -138,13 +167,20 @@ export class KillWorld {
       await this.ask(history, 'Suspend')
       if (status?.suspension) await this.ask(history, 'Resume')
     }
-    if (twist === 'rolled back' && status?.run?.phase === 'Complete') await this.ask(history, 'Rollback')
     const promotion = status?.environments?.['prod']?.promotion
-    if (twist === 'closed' && promotion?.phase === 'Rejected') await this.ask(history, 'Retry')
+    const isAtEnd = status?.run?.phase === 'Complete'
+    if (isAtEnd && (twist === 'rolled back' || twist === 'promoted again')) await this.ask(history, 'Rollback')
+    const isRolledBack = promotion?.phase === 'Succeeded' && promotion.revision === '1.0.0'
+    if (isRolledBack && twist === 'promoted again') await this.ask(history, 'Promote')
+    if (twist === 'gated by a Job') await this.#completeJobs(name)
+    if (twist === 'gated by a commit status' && promotion?.verification?.state === 'Failing')
+      this.forge.pulls.checks.set(history.revision.slice('main@sha1:'.length), [{ name: 'build', state: 'success' }])
     for (const pull of this.pullsOf(name)) {
       if (pull.state !== 'open') continue
       if (twist === 'closed' && this.pullsOf(name).length === 1) {
         this.forge.pulls.close(pull)
+        // At once, before the promoter can know.
+        await this.ask(history, 'Retry')
         continue
       }
       await this.forge.pulls.merge(pull)
@@ -158,11 +194,16 @@ export class KillWorld {
     const { status } = await this.get(history)
     const promotion = status?.environments?.['prod']?.promotion
     if (history.twist === 'rolled back') return promotion?.phase === 'Succeeded' && promotion.revision === '1.0.0'
+    if (history.twist === 'promoted again')
+      return history.asked.has('Promote') && promotion?.phase === 'Succeeded' && promotion.revision === '1.1.0'
     return status?.run?.phase === 'Complete'
   }
 
   /** A user asks for something, once. */
-  async ask({ name, asked }: History, decision: 'Suspend' | 'Resume' | 'Rollback' | 'Retry'): Promise<void> {
+  async ask(
+    { name, asked }: History,
+    decision: 'Suspend' | 'Resume' | 'Rollback' | 'Retry' | 'Promote',
+  ): Promise<void> {
     if (asked.has(decision)) return
     asked.add(decision)
     await this.home.client.create(approvalKind.type, {
@@ -171,16 +212,53 @@ export class KillWorld {
       metadata: { namespace: 'team', name: `${name}-${decision.toLowerCase()}` },
       spec: {
         pipeline: name,
-        environment: decision === 'Rollback' || decision === 'Retry' ? 'prod' : '*',
+        environment: decision === 'Suspend' || decision === 'Resume' ? '*' : 'prod',
         decision,
+        ...(decision === 'Promote' ? { revision: '1.1.0' } : {}),
         approver: 'ann',
       },
     })
   }
 
-  /** The URL of a check that fails twice before it passes. */
-  gate(name: string): string {
-    return `http://127.0.0.1:${(this.#gates.address() as AddressInfo).port}/${name}`
+  /** A check that has failed before it passes. */
+  async #check(name: string, twist: Twist) {
+    const url = `http://127.0.0.1:${(this.#gates.address() as AddressInfo).port}/${name}`
+    if (twist === 'gated') return { url }
+    if (twist === 'gated by a commit status') return { commitStatuses: { names: ['build'] } }
+    if (twist === 'gated by a query') return { prometheus: { url, query: 'up == 1' } }
+    const container = { name: 'smoke', image: 'smoke' }
+    const template = {
+      metadata: { labels: { history: name } },
+      spec: { restartPolicy: 'Never', containers: [container] },
+    }
+    await this.home.client.create(cronJobs, {
+      apiVersion: 'batch/v1',
+      kind: 'CronJob',
+      metadata: { namespace: 'team', name: `smoke-${name}` },
+      spec: { schedule: '0 0 1 1 *', suspend: true, jobTemplate: { spec: { template } } },
+    } as KubeObject)
+    return { job: { fromCronJob: `smoke-${name}` } }
+  }
+
+  /** What the Job controller would do. */
+  async #completeJobs(name: string): Promise<void> {
+    const { items } = await this.home.client.list<Job>(jobs, { namespace: 'team' })
+    const now = new Date().toISOString().replace(/\.\d+/, '')
+    const done = (type: string) => ({ type, status: 'True', lastTransitionTime: now, lastProbeTime: now })
+    for (const job of items) {
+      if (job.spec.template.metadata?.labels?.['history'] !== name || job.status?.completionTime) continue
+      const conditions = [done('SuccessCriteriaMet'), done('Complete')]
+      const status = { startTime: now, completionTime: now, succeeded: 1, conditions }
+      await this.home.client
+        .update(jobs, { ...job, status } as StoredObject, { subresource: 'status' })
+        .catch(ignoring('Conflict'))
+    }
+  }
+
+  /** The Jobs that were started for a history. */
+  async jobsOf({ name }: History): Promise<number> {
+    const { items } = await this.home.client.list<Job>(jobs, { namespace: 'team' })
+    return items.filter(({ spec }) => spec.template.metadata?.labels?.['history'] === name).length
   }
 
   pullsOf(name: string) {

@@ -25,18 +25,20 @@ async function live(histories: readonly History[]): Promise<void> {
 /** One pull request and one commit of ours for each promotion that was asked for, and the revision is there. */
 async function expectOnce(history: History): Promise<void> {
   const { name, repository, twist, asked } = history
-  const states = { closed: ['closed', 'merged'], 'rolled back': ['merged', 'merged'] }[twist as string] ?? ['merged']
+  const merged = { 'rolled back': 2, 'promoted again': 3 }[twist as string] ?? 1
+  const states = [...(twist === 'closed' ? ['closed'] : []), ...Array.from({ length: merged }, () => 'merged')]
   expect(
     world.pullsOf(name).map(({ state }) => state),
     name,
   ).toEqual(states)
   // The branch of a closed pull request stays until it is withdrawn; what counts is what reached the base branch.
   const ours = await repository.git('log', 'main', '--format=%H', '--grep=Promotion-Id')
-  expect(ours.split('\n'), name).toHaveLength(states.filter((state) => state === 'merged').length)
+  expect(ours.split('\n'), name).toHaveLength(merged)
+  expect(await world.jobsOf(history), name).toBe(twist === 'gated by a Job' ? 1 : 0)
   const { requests = [] } = (await world.get(history)).status ?? {}
   expect(requests.map(({ decision }) => decision).toSorted(), name).toEqual([...asked].toSorted())
   const pipeline = await world.get(history)
-  expect(pipeline.status?.run, name).toMatchObject({ sequence: 1, revision: '1.1.0', phase: 'Complete' })
+  expect(pipeline.status?.run, name).toMatchObject({ sequence: 1, revision: history.revision, phase: 'Complete' })
   expect(pipeline.status?.environments?.['prod']?.promotion, name).toMatchObject({ phase: 'Succeeded' })
 }
 

@@ -2,6 +2,7 @@ import { createServer as createPlainServer, type IncomingMessage, type ServerRes
 import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { ResponseCache } from '../../src/forges/forge-api.ts'
 import { performEffect, type EffectPorts } from '../../src/systems/promoter/effects/perform.ts'
 import { RateLimiter } from '../../src/forges/rate-limiter.ts'
 import { verifySignature } from '../../src/systems/promoter/http/signature.ts'
@@ -50,13 +51,17 @@ afterAll(() => {
 
 const events: unknown[] = []
 
-function run(world: World, secret?: Record<string, string>) {
+const limiterOf = (world: World) => new RateLimiter({ now: () => world.now })
+
+function run(world: World, secret?: Record<string, string>, given: { namespace?: string; limiter?: RateLimiter } = {}) {
+  const { namespace = 'team', limiter = limiterOf(world) } = given
+  const pipeline = { ...world.pipeline, metadata: { ...world.pipeline.metadata, namespace } }
   const ports: EffectPorts = {
     http,
     connect,
-    rateLimiter: new RateLimiter({ now: () => world.now }),
+    rateLimiter: limiter,
     countRequest: () => undefined,
-    responseCaches: new Map(),
+    responseCache: new ResponseCache(),
     readSecret: () => Promise.resolve(secret),
     createEvent: (event) => Promise.resolve(void events.push(event)),
     flux: { eventsAddress: `http://127.0.0.1:${portOf(plain)}/`, http },
@@ -66,7 +71,7 @@ function run(world: World, secret?: Record<string, string>) {
   }
   const { effect } = world.step()
   if (!effect) throw new Error('nothing is due')
-  return { effect, result: performEffect(effect, world.pipeline, { ports, signal: new AbortController().signal }) }
+  return { effect, result: performEffect(effect, pipeline, { ports, signal: new AbortController().signal }) }
 }
 
 function worldOf(strategy: 'notification' | 'webhook'): World {
@@ -118,7 +123,16 @@ describe('a webhook', () => {
       keys: { current: 'k' },
       now: world.now,
     })
-    expect(verdict).toMatchObject({ valid: true })
+    expect(verdict).toMatchObject({ keyId: 'current' })
+  })
+
+  it('133: is not held back by what the host answered to another namespace, whose Secret has the same name', async () => {
+    const limiter = limiterOf(worldOf('webhook'))
+    status = 429
+    const other = run(worldOf('webhook'), secret, { namespace: 'other', limiter })
+    expect(await other.result).toMatchObject({ result: 'failed', error: { class: 'RateLimited' } })
+    status = 202
+    expect(await run(worldOf('webhook'), secret, { limiter }).result).toEqual({ result: 'notified' })
   })
 
   it.each([

@@ -11,11 +11,28 @@ import { Promoter } from '../../src/systems/promoter/controller.ts'
 import { trusting } from '../trusting.ts'
 import { localNetwork } from '../local-network.ts'
 
-/** One promoter in a process of its own, to be killed: `promoter-process.ts KUBECONFIG EPOCH SPEED`. */
-const [kubeconfig = '', epoch = '0', speed = '1'] = process.argv.slice(2)
+/**
+ * One promoter in a process of its own, to be killed: `promoter-process.ts KUBECONFIG EPOCH SPEED [STEPS WHEN]`. With STEPS it ends
+ * itself as `kill -9` does, before or after that one of its steps: writes to the API server and requests to forges.
+ */
+const [kubeconfig = '', epoch = '0', speed = '1', steps = 'Infinity', when = 'before'] = process.argv.slice(2)
+let left = Number(steps)
+
+async function step<T>(act: () => Promise<T>): Promise<T> {
+  const isLast = --left === 0
+  if (isLast && when === 'before') process.kill(process.pid, 'SIGKILL')
+  const result = await act()
+  if (isLast) process.kill(process.pid, 'SIGKILL')
+  return result
+}
+
 const log = silentLogger
 const config = loadKubeconfig([kubeconfig], { now: () => systemClock.now(), env: {} })
-const client = new Client(networkTransport(config).transport)
+const { transport } = networkTransport(config)
+const client = new Client((request) =>
+  request.method === 'GET' ? transport(request) : step(async () => transport(request)),
+)
+const network = localNetwork()
 const informers = new Informers({ clock: systemClock, log })
 const events = new EventRecorder('promoter', { client, clock: systemClock, log })
 const clusters = new Clusters({
@@ -42,7 +59,7 @@ const { controller } = new Promoter({
   clusters,
   actAs: trusting(client),
   events,
-  network: localNetwork(),
+  network: { ...network, http: (request) => step(() => network.http(request)) },
   ports: { clock: fastClock, log, metrics: new Metrics() },
 })
 await controller.start(new AbortController().signal)

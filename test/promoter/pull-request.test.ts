@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { forgeTypes } from '../../src/apis/pipeline.ts'
 import { ForgeServer } from '../forge/forge-server.ts'
 import { manifest, Stage } from './stage.ts'
+import { targetOf } from './world.ts'
 
 let forge: ForgeServer
 let stage: Stage
@@ -190,6 +191,31 @@ describe('a pull request', () => {
     expect(stage.pulls).toMatchObject([{ state: 'open' }])
     stage.world.edit({ suspend: false })
     stage.world.frozen = false
+    await stage.turn(600_000)
+    expect(stage.pulls).toMatchObject([{ state: 'merged' }])
+  })
+
+  it('is not merged by us outside a window, though it was opened inside', async () => {
+    const { promotion, environments: given } = (await build()).world.pipeline.spec
+    const strategy = { 'pull-request': promotion!.strategy['pull-request']! }
+    release()
+    await stage.turn()
+    await stage.turn()
+    const [dev, prod] = given
+    const windows = [{ kind: 'Deny' as const, schedule: '0 0 * * *', duration: '24h' }]
+    const autoMerge = { strategy: { 'pull-request': { ...strategy['pull-request'], autoMerge: true } } }
+    stage.world.edit({ promotion: autoMerge, environments: [dev!, { ...prod!, windows }] })
+    expect(await stage.turn(600_000)).toMatchObject({ do: 'poll' })
+    expect(stage.pulls).toMatchObject([{ state: 'open' }])
+    expect(stage.world.status.environments?.['prod']?.gates).toContainEqual(
+      expect.objectContaining({ name: 'window', state: 'Closed' }),
+    )
+    stage.world.edit({ environments: given })
+    // What runs before is ill: nothing goes on from there.
+    stage.world.targets['dev'] = [targetOf('1.1.0', { namespace: 'dev', ready: false })]
+    expect(await stage.turn(600_000)).toMatchObject({ do: 'poll' })
+    expect(stage.pulls).toMatchObject([{ state: 'open' }])
+    release()
     await stage.turn(600_000)
     expect(stage.pulls).toMatchObject([{ state: 'merged' }])
   })
@@ -480,7 +506,7 @@ describe('what a repository may hold', () => {
     await stage.settle()
     expect(stage.world.condition('Stalled')).toMatchObject({
       reason: 'BaseBranchNotFound',
-      message: 'prod: branch gone does not exist',
+      message: 'prod: the base branch does not exist: gone',
     })
   })
 })
@@ -667,7 +693,145 @@ it('shows why the forge did not merge, and the checks of the pull request', asyn
   })
 })
 
+it('is proposed again when the person who closed its pull request opens that again', async () => {
+  await build()
+  release()
+  await stage.settle()
+  const [pull] = stage.pulls
+  forge.pulls.close(pull!)
+  await stage.turn(60_000)
+  for (let look = 0; look < 3; look++) await stage.turn(300_000)
+  expect(stage.world.promotion('prod')).toMatchObject({ phase: 'Rejected', because: 'PromotionRejected' })
+  forge.pulls.reopen(pull!)
+  await stage.turn(300_000)
+  expect(stage.world.promotion('prod')).toMatchObject({ phase: 'Proposed', because: 'PullRequestOpen' })
+  release('1.2.0')
+  await stage.settle()
+  expect(stage.pulls).toMatchObject([{ state: 'closed' }, { state: 'open' }])
+})
+
+it('says that the repository has moved', async () => {
+  await build()
+  release()
+  await stage.turn()
+  forge.fail({ path: /pulls$/, status: 301, times: 10 })
+  await stage.turn()
+  stage.world.step()
+  expect(stage.world.condition('Stalled')).toMatchObject({ reason: 'RepositoryNotFound' })
+  expect(stage.world.condition('Stalled')?.message).toContain('has moved; change its URL')
+})
+
+describe('a pull request that is no longer there', () => {
+  it.each(forgeTypes)('deleted on %s, counts as closed, and a retry opens another', async (type) => {
+    await build({ type })
+    release()
+    await stage.settle()
+    forge.pulls.remove(stage.pulls[0]!)
+    await stage.settle()
+    expect(stage.world.promotion('prod')).toMatchObject({ phase: 'Rejected', because: 'PromotionRejected' })
+    expect(stage.world.condition('Stalled')).toMatchObject({ reason: 'PromotionRejected' })
+    stage.world.request('Retry', 'prod')
+    await stage.settle()
+    expect(stage.pulls).toMatchObject([{ state: 'open' }])
+    await stage.mergeOpen()
+    await stage.turn(60_000)
+    await stage.deploy()
+    stage.world.step()
+    expect(stage.world.phase('prod')).toBe('Succeeded')
+  })
+
+  it('because the repository is gone stays recorded, until the repository is back', async () => {
+    await build()
+    release()
+    await stage.settle()
+    forge.fail({ path: new RegExp(stage.name), status: 404, times: 1000 })
+    await stage.turn(60_000)
+    stage.world.step()
+    expect(stage.world.condition('Stalled')).toMatchObject({ reason: 'RepositoryNotFound' })
+    forge.mend()
+    await stage.mergeOpen()
+    await stage.turn(600_000)
+    await stage.deploy()
+    stage.world.step()
+    expect(stage.world.phase('prod')).toBe('Succeeded')
+  })
+
+  it('is not mistaken for one of others that has its number in a new repository of the same name', async () => {
+    await build()
+    release()
+    await stage.settle()
+    const [ours] = stage.pulls
+    await stage.repository.commit('feature', { 'note.txt': 'mine' })
+    const theirs = await forge.pulls.create({
+      repository: stage.name,
+      head: 'feature',
+      base: 'main',
+      title: 'Mine',
+      body: 'Mine',
+    })
+    forge.pulls.remove(ours!)
+    Object.assign(theirs, { number: ours!.number })
+    release('1.2.0')
+    await stage.settle()
+    expect(theirs).toMatchObject({ state: 'open', title: 'Mine', comments: [] })
+    expect(stage.world.promotion('prod')).toMatchObject({ revision: '1.2.0', phase: 'Proposed' })
+  })
+})
+
+it('does not take a draft on Gitea for a conflict', async () => {
+  await build({ type: 'gitea' })
+  release()
+  await stage.settle()
+  const [pull] = stage.pulls
+  pull!.isDraft = true
+  const pushes = forge.count('POST', /git-receive-pack/)
+  for (let look = 0; look < 3; look++) await stage.turn(120_000)
+  expect(stage.world.promotion('prod')).toMatchObject({ phase: 'Proposed', because: 'PullRequestOpen' })
+  expect(stage.world.promotion('prod')?.pullRequest?.isConflicting).toBeUndefined()
+  expect(forge.count('POST', /git-receive-pack/)).toBe(pushes)
+})
+
+it('says that the base branch is gone rather than that the change was reverted', async () => {
+  await build()
+  release()
+  await stage.settle()
+  await stage.mergeOpen()
+  await stage.turn(60_000)
+  await stage.repository.git('branch', '-m', 'main', 'trunk')
+  await stage.turn(60_000)
+  await stage.turn(60_000)
+  stage.world.step()
+  expect(stage.world.promotion('prod')).toMatchObject({ phase: 'RollingOut' })
+  expect(stage.world.condition('Stalled')).toMatchObject({ reason: 'BaseBranchNotFound' })
+})
+
 describe('a first environment that follows the branch to which promotions are written', () => {
+  it('starts no run for commits of promotions to any of several repositories', async () => {
+    await build({ names: ['dev', 'staging', 'prod'] })
+    const other = await forge.createRepository(`${stage.name}-prod`)
+    await other.commit('main', { 'prod/app.yaml': manifest('prod', '1.0.0') })
+    const { promotion, environments } = stage.world.pipeline.spec
+    const strategy = {
+      'pull-request': { ...promotion!.strategy['pull-request']!, url: forge.url('github', `${stage.name}-prod`) },
+    }
+    stage.world.edit({
+      environments: environments.map((each) => (each.name === 'prod' ? { ...each, promotion: { strategy } } : each)),
+    })
+    const before = `main@sha1:${await other.tip('main')}`
+    release(before)
+    stage.world.runs({ staging: before })
+    await stage.settle()
+    const { sequence } = stage.world.status.run!
+    const [pull] = forge.pulls.all.filter(
+      ({ repository, state }) => repository === `${stage.name}-prod` && state === 'open',
+    )
+    await forge.pulls.merge(pull!)
+    await stage.turn(60_000)
+    release(`main@sha1:${await other.tip('main')}`)
+    await stage.settle()
+    expect(stage.world.status.run?.sequence).toBe(sequence)
+  })
+
   it('starts no run for commits of promotions, and one for any other', async () => {
     await build()
     const revision = async () => `main@sha1:${await stage.repository.tip('main')}`
@@ -694,5 +858,6 @@ describe('a first environment that follows the branch to which promotions are wr
     expect(await stage.repository.file(stage.pulls[0]!.head, 'prod/app.yaml')).toContain(tip)
     expect(await stage.repository.file(stage.pulls[0]!.head, 'prod/app.yaml')).not.toContain('main@')
     expect(stage.pulls[0]!.body).toContain(`to \`main@sha1:${tip}\`.`)
+    expect(stage.pulls[0]!.title).toBe(`Promote team/app in prod to main@sha1:${tip!.slice(0, 7)}`)
   })
 })

@@ -1,4 +1,5 @@
 import type { ForgeType, PipelineSpec } from '../../src/apis/pipeline.ts'
+import { ResponseCache } from '../../src/forges/forge-api.ts'
 import { performEffect, type EffectPorts } from '../../src/systems/promoter/effects/perform.ts'
 import { RateLimiter } from '../../src/forges/rate-limiter.ts'
 import type { Effect } from '../../src/systems/promoter/decision/effects.ts'
@@ -28,7 +29,7 @@ export class Stage {
   /** Requests sent since the start. */
   sent = 0
   readonly #network = localNetwork()
-  readonly #responseCaches: EffectPorts['responseCaches'] = new Map()
+  readonly #responseCache = new ResponseCache()
   readonly #rateLimiter: RateLimiter
 
   private constructor(forge: ForgeServer, repository: Repository, world: World) {
@@ -72,7 +73,7 @@ export class Stage {
       connect: this.#network.connect,
       rateLimiter: this.#rateLimiter,
       countRequest: ({ host, method, code }) => void this.sshRequests.push(`${host} ${method} ${code}`),
-      responseCaches: this.#responseCaches,
+      responseCache: this.#responseCache,
       readSecret: ({ name }) => {
         if (this.secrets.has(name)) return Promise.resolve(this.secrets.get(name))
         return Promise.resolve(Object.keys(this.secret).length > 0 ? this.secret : undefined)

@@ -1,8 +1,10 @@
 import { describe, expect, it } from 'vitest'
 import { gitopsCluster } from '../../src/apis/gitops-cluster.ts'
-import { pipeline as pipelineKind } from '../../src/apis/pipeline.ts'
+import { pipeline as pipelineKind, type Pipeline } from '../../src/apis/pipeline.ts'
 import { TransportError } from '../../src/client/transport-error.ts'
+import type { StoredObject } from '../../src/kube/object.ts'
 import type { Transport } from '../../src/kube/transport.ts'
+import { explainPipeline } from '../../src/queries/explain-pipeline.ts'
 import { systemClock } from '../../src/runtime/time/clock.ts'
 import { TargetObserver } from '../../src/systems/promoter/targets/target-observer.ts'
 import { planOf } from '../../src/systems/promoter/model/plan.ts'
@@ -82,6 +84,35 @@ describe('targets', () => {
     const found = await on.test.until('widget', (pipeline) => target(pipeline, 'dev')?.reason === 'Found')
     expect(target(found, 'dev')).toMatchObject({ ready: true, revision: 'b7' })
   }, 40_000)
+
+  it('of a version that is served no more are read in the served one, and that is said', async () => {
+    await on.home.release('dev', '1.1.0')
+    const appRef = { apiVersion: 'helm.toolkit.fluxcd.io/v2beta1', kind: 'HelmRelease', name: 'app' }
+    await on.test.pipeline('app', specOf({ appRef, environments: environments('dev') }))
+    const read = await on.test.until('app', (pipeline) => target(pipeline, 'dev')?.ready)
+    const served =
+      'helm.toolkit.fluxcd.io/v2beta1 is not served here; set appRef.apiVersion to helm.toolkit.fluxcd.io/v2'
+    expect(target(read, 'dev')).toMatchObject({ revision: '1.1.0', message: expect.stringContaining(served) })
+    expect(explainPipeline(read as Pipeline & StoredObject).join('\n')).toContain(served)
+  })
+
+  it('that are suspended say so, before and after their controller has seen it', async () => {
+    await on.home.release('dev', '1.1.0')
+    await on.home.release('prod', '1.0.0')
+    const place = { namespace: 'prod', name: 'app' }
+    await on.home.client.patch(helmRelease, place, { type: 'merge', body: { spec: { suspend: true } } })
+    await on.test.pipeline('app', specOf())
+    const message = 'its spec.suspend is true, so that no new revision is applied'
+    const stale = await on.test.until('app', (pipeline) => target(pipeline, 'prod')?.reason === 'Stale')
+    expect(target(stale, 'prod')).toMatchObject({ ready: false, message })
+    const waiting = await on.test.until('app', (pipeline) => conditionOf(pipeline, 'PromotionPending'))
+    expect(conditionOf(waiting, 'PromotionPending')?.message).toContain(message)
+    const { metadata, ...rest } = await on.home.client.get<StoredObject>(helmRelease, place)
+    const status = { ...(rest.status as object), observedGeneration: metadata.generation }
+    await on.home.client.update(helmRelease, { ...rest, metadata, status }, { subresource: 'status' })
+    const ready = await on.test.until('app', (pipeline) => target(pipeline, 'prod')?.reason === 'Found')
+    expect(target(ready, 'prod')).toMatchObject({ ready: true, message })
+  })
 
   it('whose expression fails say so and count as unreadable', async () => {
     await on.home.release('dev', '1.0.0')

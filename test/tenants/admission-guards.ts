@@ -29,6 +29,7 @@ export const admissionGuards: readonly Guard[] = [
   ...inFile('deploy/policies/record-policies.yaml', [
     ['50', ".check('impersonate').allowed()", ".check('impersonate').allowed() || true"],
     ['52', '          - bonds/status\n', ''],
+    ['50', '          - departurepages\n', ''],
     ['53', '          - usageledgers\n', ''],
   ]),
   ...inFile('deploy/policies/service-policies.yaml', [
@@ -41,4 +42,5 @@ export const admissionGuards: readonly Guard[] = [
   ]),
   ...inFile('deploy/policies/bond-policies.yaml', [['46', 'policyName: sojourn-depends-on', 'policyName: another']]),
   ...inFile('src/client/resource-path.ts', [['13', '`/${encodeURIComponent(name)}`', '`/${name}`']]),
+  ...inFile('src/admission/unknown-kinds.ts', [['135: asks the cluster', '.slice(0, maxReferences)', '']]),
 ]

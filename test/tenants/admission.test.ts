@@ -4,12 +4,12 @@ import type { Client } from '../../src/client/client.ts'
 import { services } from '../../src/kube/core-types.ts'
 import type { KubeObject, StoredObject } from '../../src/kube/object.ts'
 import { cleaner, refTo } from './manifests.ts'
-import { until, worlds, type TenantWorld } from './tenant-world.ts'
+import { recordingWorlds, until, type TenantWorld } from './tenant-world.ts'
 
 const forged = { 'sojourn.dev/creator': 'administrator', 'sojourn.dev/creator-groups': 'system:authenticated' }
 const rbac = 'rbac.authorization.k8s.io'
 
-describe.each(worlds)('what admission refuses: $name', ({ start }) => {
+describe.each(recordingWorlds)('what admission refuses: $name', ({ start }) => {
   let world: TenantWorld
   beforeAll(async () => {
     world = await start({ roles: ['cleaner'] })
@@ -110,6 +110,9 @@ describe.each(worlds)('what admission refuses: $name', ({ start }) => {
   it('50: a tenant plants no Departures', async () => {
     await expect(world.create('tenant', departure('planted'))).rejects.toThrow('only Sojourn writes its records')
     expect(await world.create('administrator', departure('restored-backup'))).toBeDefined()
+    const spec = { of: 'restored-backup', number: 1, manifests: '' }
+    const page = { ...departure('restored-backup-p1'), kind: 'DeparturePage', spec }
+    await expect(world.create('tenant', page)).rejects.toThrow('only Sojourn writes its records')
   })
 
   it('51: a tenant changes no Departure, and may still label it and mark it as restored', async () => {
@@ -179,6 +182,25 @@ describe.each(worlds)('what admission refuses: $name', ({ start }) => {
     await expect(change({ resource: { name: 'another' } })).rejects.toThrow('only Sojourn writes')
     // A person's postponement.
     await change({ hold: true })
+  })
+
+  it('57: a tenant opts nothing out for others: neither the roles edit and admin nor rights in a namespace allow it', async () => {
+    const optOut = {
+      apiVersion: 'sojourn.dev/v1alpha1',
+      kind: 'CleanupOptOut',
+      metadata: { name: 'everything' },
+      spec: { selector: { kind: 'ConfigMap', labels: {} } },
+    }
+    for (const role of ['edit', 'admin']) {
+      const metadata = { name: `opting-out-${role}` }
+      const subjects = [{ apiGroup: rbac, kind: 'User', name: metadata.name }]
+      const roleRef = { apiGroup: rbac, kind: 'ClusterRole', name: role }
+      const binding = { apiVersion: `${rbac}/v1`, kind: 'ClusterRoleBinding', metadata, roleRef, subjects }
+      await world.create('administrator', binding)
+      await world.may(metadata.name, { verb: 'create', group: '', resource: 'configmaps', namespace: 'b' }, true)
+      await expect(createAs(metadata.name, optOut)).rejects.toMatchObject({ reason: 'Forbidden' })
+    }
+    await expect(createAs('tenant', optOut)).rejects.toMatchObject({ reason: 'Forbidden' })
   })
 
   it('56: an approval is given in the own name only', async () => {

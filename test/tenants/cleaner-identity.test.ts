@@ -2,11 +2,11 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { cleaner as cleanerKind } from '../../src/apis/cleaner.ts'
 import type { KubeObject } from '../../src/kube/object.ts'
 import { cleaner, configMap, refTo, refToCleaner } from './manifests.ts'
-import { worlds, type TenantWorld } from './tenant-world.ts'
+import { recordingWorlds, type TenantWorld } from './tenant-world.ts'
 
 const rbac = 'rbac.authorization.k8s.io'
 
-describe.each(worlds)('the identity behind a Cleaner: $name', ({ start, recordsCreators }) => {
+describe.each(recordingWorlds)('the identity behind a Cleaner: $name', ({ start, recordsCreators }) => {
   const itRecorded = it.skipIf(!recordsCreators)
   let world: TenantWorld
   beforeAll(async () => void (world = await start()))

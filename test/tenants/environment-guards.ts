@@ -8,12 +8,14 @@ export const environmentGuards: readonly Guard[] = [
       'actor: confinedActor(client, name),',
       'actor: { client, refusalOf: () => Promise.resolve(undefined) },',
     ],
+    ['109: sends one notice a day to whomever', '...(isClaimed ? [`in ${environment.metadata.namespace}`] : [])', ''],
+  ]),
+  ...inFile('src/systems/environments/environment-pulls.ts', [
     ['103: takes no label', "if (access.by === 'class' && pullRequestOf(observed) !== named) return false", ''],
-    [
-      '100: Environments',
-      "countedIn(environmentClass, selector, all, (name) => this.#namespaces.get('', name))",
-      'all',
-    ],
+    ['107: lets the token', '((await this.#refusalOfUrl(observed)) ?? found)', 'found'],
+  ]),
+  ...inFile('src/systems/environments/observe.ts', [
+    ['100: Environments', "countedIn(environmentClass, selector, all, (name) => this.namespaces.get('', name))", 'all'],
   ]),
   ...inFile('src/notices/keep-page.ts', [
     [
@@ -22,12 +24,24 @@ export const environmentGuards: readonly Guard[] = [
       "if (!subject) return page(410, noun, '')\n  if (verdict === 'forged')",
     ],
   ]),
+  ...inFile('src/systems/environments/tell.ts', [
+    [
+      '108: uses up no notice',
+      "const author = spec.owner === undefined ? '' : ",
+      "const author = (true as boolean) ? '' : ",
+    ],
+    ['109: sends one notice a day to a mailbox', '.map(mailboxOf))]', ')]'],
+    ['124: goes to at most', '.slice(0, maxOwners)', ''],
+  ]),
   ...inFile('src/systems/environments/deletion/tools.ts', [['99: the mark', 'return isHere && ', 'return ']]),
+  ...inFile('src/admission/environment-admission.ts', [
+    ['129: refuse', '({ status }) => status?.owner === owner)\n  if', '() => true)\n  if'],
+  ]),
   ...inFile('src/systems/environments/decision/limits.ts', [
     ['100: Environments', "findCondition(status?.conditions, 'Ready')?.status !== 'True'", '(false as boolean)'],
     ['101: an Environment', 'annotations?.[annotation] ?? claimedOwner(environment) ?? status?.owner', 'status?.owner'],
   ]),
-  ...inFile('src/systems/environments/pulls/pull-address.ts', [
+  ...inFile('src/systems/environments/pull-access.ts', [
     ['102: uses the token', "(type === 'forgejo' ? 'gitea' : type) === address.type &&", ''],
     ['102: uses the token', '!/%(?:2f|5c|2e)/i.test(address.repository) &&', ''],
   ]),
@@ -43,6 +57,20 @@ export const environmentGuards: readonly Guard[] = [
       '72: an answer that is no result',
       'return `Prometheus ${url} did not answer in JSON`',
       'JSON.parse(String(body))',
+    ],
+  ]),
+  ...inFile('src/systems/savings/decision/accrue.ts', [
+    ['131: who names another owner', 'count < maxRowsOfNamespace', 'count < 1e9'],
+  ]),
+  ...inFile('src/systems/savings/decision/released.ts', [
+    ['131: saves nothing', '<= limit) ? amounts : nothing', '<= limit) ? amounts : amounts'],
+  ]),
+  ...inFile('src/systems/savings/decision/letters.ts', [
+    ['131: goes to at most 20 mailboxes', '.slice(0, maxMailboxes)', ''],
+    [
+      '131: is one per mailbox',
+      'Map.groupBy(allowed, ({ address }) => mailboxOf(address))',
+      'Map.groupBy(allowed, ({ address }) => address)',
     ],
   ]),
 ]

@@ -86,11 +86,12 @@ describe.each(worlds)('environments: $name', ({ start }) => {
   it('100: Environments that a class does not select take no room from those that it selects', async () => {
     const limits = { max: 1, whenFull: 'Refuse' }
     await world.create('administrator', classOf('full', { limits }))
-    await homeOf('squatter', '')
-    await world.create('tenant', environmentOf('squatter', 'one', { className: 'full' }))
+    // Of two that came within a second the later name is the newer one, so the rightful one would be the one too many.
+    await homeOf('occupier', '')
+    await world.create('tenant', environmentOf('occupier', 'one', { className: 'full' }))
     // On other clusters admission does not keep it to one in a Namespace.
-    await world.create('tenant', environmentOf('squatter', 'two', { className: 'full' })).catch(() => undefined)
-    await world.ready(environmentRef('squatter', 'one'), 'CreatorForbidden')
+    await world.create('tenant', environmentOf('occupier', 'two', { className: 'full' })).catch(() => undefined)
+    await world.ready(environmentRef('occupier', 'one'), 'CreatorForbidden')
     await homeOf('rightful', 'full')
     await world.ready(environmentRef('rightful'), 'Waiting')
   })

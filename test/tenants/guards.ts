@@ -1,16 +1,19 @@
 import { inFile, type Guard } from '../../scripts/guards/guard.ts'
 import { admissionGuards } from './admission-guards.ts'
+import { dashboardGuards } from './dashboard-guards.ts'
 import { cleanerGuards } from './cleaner-guards.ts'
 import { environmentGuards } from './environment-guards.ts'
 import { redactionGuards } from './redaction-guards.ts'
 import { networkGuards } from './network-guards.ts'
 import { parsingGuards } from './parsing-guards.ts'
 import { promoterGuards } from './promoter-guards.ts'
+import { routeGuards } from './route-guards.ts'
 
 /** Where the attacks of tenants are, and the tests of what stops them. */
 export const testFolders = [
   'test/tenants',
   'src/tenancy',
+  'src/admission',
   'src/kube',
   'src/runtime/observability',
   'src/runtime/cache',
@@ -18,16 +21,23 @@ export const testFolders = [
   'src/departures/records',
   'src/helm',
   'src/git',
+  'src/forges',
+  'test/promoter',
   'src/systems/promoter/decision',
+  'src/systems/promoter/repository',
   'src/systems/promoter/strategies',
   'src/systems/promoter/targets',
   'src/client',
   'src/apiserver/schema/wire',
+  'src/apiserver/http/response',
   'src/runtime/http',
   'src/systems/activator/model',
   'src/systems/activator/proxy/planes',
-  'src/systems/janitor/policy',
+  'src/systems/janitor',
   'src/systems/environments',
+  'src/systems/cleaner',
+  'src/systems/savings',
+  'src/app/dashboard',
 ]
 
 /** The numbers of attacks are words of test names here: each guard names the test that misses it. */
@@ -36,6 +46,7 @@ export const cases: readonly string[] = []
 export const guards: readonly Guard[] = [
   ...admissionGuards,
   ...cleanerGuards,
+  ...dashboardGuards,
   ...redactionGuards,
   ...parsingGuards,
   ...networkGuards,
@@ -54,5 +65,6 @@ export const guards: readonly Guard[] = [
     ],
   ]),
   ...promoterGuards,
+  ...routeGuards,
   ...environmentGuards,
 ]

@@ -68,6 +68,18 @@ describe.each(worlds)('addresses that a tenant names: $name', ({ start }) => {
     expect(received).toEqual([])
   })
 
+  it('71: a connection that is kept alive to an allowed name serves no other name of it', async () => {
+    await using allowing = await start({ flags: { 'allow-outgoing': `localhost:${port}` } })
+    const before = received.length
+    await allowing.create('tenant', sinkOf('c71-allowed', `http://localhost:${port}/`))
+    await until(() => Promise.resolve(received.length > before || undefined))
+    const reached = received.length
+    await allowing.create('tenant', sinkOf('c71', `http://127.0.0.1:${port}/`))
+    expect(await delivery(allowing, 'c71')).toContain('are not allowed')
+    expect(received).toHaveLength(reached)
+    received.length = before
+  })
+
   it('69: the API server is not reached, though the operator allows its address', async () => {
     await using allowing = await start({ flags: { 'allow-outgoing': '127.0.0.1' } })
     const { server } = loadKubeconfig([world.kubeconfig], { now: () => Date.now(), env: {} })
@@ -215,8 +227,17 @@ describe('protocols other than HTTP', () => {
         },
       },
     )
-    await hook.send({ ...notice, items: [{ ...item, reasons: [`it holds ${password}`] }] }, never)
-    expect(bodies.join('')).toContain('it holds <redacted>')
+    // Names, tags and facts of cloud resources are of others, too.
+    const leaky = {
+      ...item,
+      name: `x-${password}`,
+      place: `at ${password}`,
+      about: `tag ${password}`,
+      reasons: [`it holds ${password}`],
+    }
+    await hook.send({ ...notice, items: [leaky] }, never)
+    for (const text of ['it holds <redacted>', 'tag <redacted>']) expect(bodies.join('')).toContain(text)
+    expect(bodies.join('')).not.toContain(password)
     expect(bodies.join('')).toContain('keep?signature=1')
   })
 })

@@ -34,7 +34,11 @@ export const parsingGuards: readonly Guard[] = [
     ['92: __proto__ and constructor are keys', 'if (Object.hasOwn(binary, key))', 'if (key in binary)'],
   ]),
   ...inFile('src/app/core/route-table.ts', [
-    ['is refused, not an error of the server', 'path.test(given) && decode(given) !== undefined', 'path.test(given)'],
+    [
+      'is refused, not an error of the server',
+      'path.test(given) && percentDecoded(given) !== undefined',
+      'path.test(given)',
+    ],
   ]),
   ...inFile('src/apiserver/store/sqlite-store.ts', [
     ['97: nobody else reads the store', '  keepPrivate(options.path)\n', ''],
@@ -59,5 +63,15 @@ export const parsingGuards: readonly Guard[] = [
   ...inFile('src/git/pack.ts', [
     ['51 deltas in a row', 'if (depth > gitPack.depth)', 'if (depth > 1e9)'],
     ['more than 256 MiB in all', 'if (reader.bytesLeft < 0)', 'if (reader.bytesLeft < -1e12)'],
+  ]),
+  ...inFile('src/kube/basics/quantity.ts', [
+    ['132: refuses numbers', 'if (text.length > maxLength) return undefined', ''],
+    ['132: refuses numbers', 'nanos > maxNanos ? maxNanos : nanos', 'nanos'],
+  ]),
+  ...inFile('src/apiserver/http/response/response-writer.ts', [
+    ['130: lets other requests be served', 'await breathe()', ''],
+  ]),
+  ...inFile('src/apiserver/http/response/encoding.ts', [
+    ['130: writes a large value as JSON', 'if (json.length <= maxYaml)', 'if (json.length <= 1e9)'],
   ]),
 ]

@@ -13,9 +13,40 @@ export const promoterGuards: readonly Guard[] = [
     ],
     [
       'goes to one environment without waiting for those before, and only with a revision that was seen',
-      "return decision === 'Rollback' ? 'NothingToRollBackTo' : 'RevisionNotSeen'",
+      "return isRollback ? 'NothingToRollBackTo' : 'RevisionNotSeen'",
       "return 'Requested'",
     ],
+  ]),
+  ...inFile('src/systems/promoter/decision/approvals.ts', [
+    [
+      'is carried out once, oldest first, however many came while no promoter was running',
+      'byAge.slice(0, maxAtOnce)',
+      'byAge',
+    ],
+  ]),
+  ...inFile('src/systems/promoter/repository/change.ts', [
+    [
+      '131: is refused by the number of its paths',
+      '++visits > maxVisits',
+      '(++visits > maxVisits && files.length > 4_000_000)',
+    ],
+    ['131: is refused by the length', '|| path.length > maxPathLength', ''],
+    ['131: is refused by the number of its marked', 'edits.size >= maxEdits', 'edits.size >= 1e9'],
+  ]),
+  ...inFile('src/systems/promoter/decision/approvals.ts', [
+    [
+      'to an earlier Pipeline of the same name, as from a backup without status, changes nothing',
+      ' && !isOfFormer(each, observed.pipeline)',
+      '',
+    ],
+  ]),
+  ...inFile('src/systems/promoter/strategies/pull-request.ts', [
+    [
+      'of its number only if that is its own',
+      'if (pull.head === branches.head || pull.body.includes(promotionMark(id))) return pull',
+      'return pull',
+    ],
+    ['merges automatically only while nothing pauses it', " && paused === 'no'", ''],
   ]),
   ...inFile('src/systems/promoter/strategies/verify.ts', [
     [
@@ -30,5 +61,24 @@ export const promoterGuards: readonly Guard[] = [
       'await servedType(this.#ports.client, app)',
       'await this.#ports.client.discovery.typeOf(app)',
     ],
+  ]),
+  ...inFile('src/forges/answer-text.ts', [
+    ['133: fills no memory', 'nodes: 1000 + bytes.length / 8', 'nodes: Infinity'],
+  ]),
+  ...inFile('src/forges/forge-api.ts', [
+    ['133: fills no memory by a list', 'if (bytes > maxListBytes)', 'if (bytes > 1e12)'],
+    ['133: fills no cache', 'super(1000)', 'super(1e9)'],
+    ['133: fills no cache', 'if (etag && response.body.length <= mostHere)', 'if (etag)'],
+    ['133: is asked with its own', 'const key = `${this.#cacheKey} ${path}`', 'const key = path'],
+  ]),
+  ...inFile('src/forges/rate-limiter.ts', [
+    [
+      '133: has its limits forgotten',
+      'new BoundedMap<string, Account>(10_000)',
+      'new BoundedMap<string, Account>(1e9)',
+    ],
+  ]),
+  ...inFile('src/systems/promoter/effects/perform.ts', [
+    ['133: is not held back', '`webhook of ${namespace}/${name', '`webhook of ${name'],
   ]),
 ]

@@ -10,7 +10,7 @@ it.skipIf(real.length === 0)('has a kube-apiserver', () => {})
 describe.each(real)('while nothing records creators: $name', ({ start }) => {
   let world: TenantWorld
   beforeAll(async () => {
-    world = await start({ isRecorderDown: true })
+    world = await start({ recorder: 'WebhookDown' })
     await until(async () => {
       const error: unknown = await world.create('tenant', cleaner('a', 'try', { spec: { ttl: '1h' } })).catch(String)
       if (typeof error === 'string') return error.includes('sojourn-creator') || undefined
@@ -46,5 +46,21 @@ describe.each(real)('while nothing records creators: $name', ({ start }) => {
     await world.create('tenant', due)
     await world.gone(refTo('a', 'c43-run'))
     await world.as('tenant').deleteObject(cleanerKind.type, { namespace: 'a', name: 'c34' })
+  })
+})
+
+describe.each(real)('where nothing proves creators: $name', ({ start }) => {
+  let world: TenantWorld
+  beforeAll(async () => {
+    world = await start({ recorder: 'Off', flags: { 'without-creator': 'Hold' } })
+  })
+  afterAll(() => world?.[Symbol.asyncDispose]())
+
+  it('42: a record that its author wrote counts for nothing', async () => {
+    await world.create('administrator', configMap('a', 'kept'))
+    const annotations = { 'sojourn.dev/creator': 'administrator', 'sojourn.dev/creator-groups': 'system:authenticated' }
+    await world.create('cleanerAuthor', cleaner('a', 'c42', { deletes: ['kept'], annotations }))
+    await world.ready(refToCleaner('a', 'c42'), 'CreatorUnknown')
+    expect(await world.get(refTo('a', 'kept'))).toBeDefined()
   })
 })

@@ -2,6 +2,9 @@ import { inFile, type Guard } from '../../scripts/guards/guard.ts'
 
 /** What keeps values of Secrets from people who cannot read them. */
 export const redactionGuards: readonly Guard[] = [
+  ...inFile('src/departures/records/record.ts', [
+    ['20: 21: 26: a deleted Secret leaves', 'if (!isSecret(object)) return manifest', 'if (object) return manifest'],
+  ]),
   ...inFile('src/systems/cleaner/status.ts', [
     [
       '3: a target that is a Secret is known in the status',

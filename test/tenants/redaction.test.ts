@@ -1,7 +1,8 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { departure } from '../../src/apis/departure.ts'
+import { departurePage } from '../../src/apis/departure-page.ts'
+import { departure, type Departure } from '../../src/apis/departure.ts'
 import { events } from '../../src/kube/core-types.ts'
 import type { KubeObject } from '../../src/kube/object.ts'
 import { cleaner, refTo, refToCleaner } from './manifests.ts'
@@ -9,6 +10,8 @@ import { until, worlds, type TenantWorld } from './tenant-world.ts'
 
 const password = 'correct-horse-battery'
 const encoded = btoa(password)
+/** The key of the records, as an administrator creates it. */
+const recordKey = 'cmVkYWN0aW9uLWtleS1vZi0zMi1ieXRlcy1mb3ItaXQ='
 
 describe.each(worlds)('values of Secrets: $name', ({ start }) => {
   let world: TenantWorld
@@ -19,7 +22,13 @@ describe.each(worlds)('values of Secrets: $name', ({ start }) => {
   })
   beforeAll(async () => {
     await new Promise<void>((resolve) => void sink.listen(0, '127.0.0.1', resolve))
-    world = await start({ flags: { 'allow-outgoing': '127.0.0.1' } })
+    world = await start({ flags: { 'allow-outgoing': '127.0.0.1', 'record-secrets': true } })
+    await world.create('administrator', {
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: { namespace: 'sojourn-system', name: 'sojourn-record-keys' },
+      data: { first: btoa(recordKey) },
+    })
   })
   afterAll(async () => {
     sink.close()
@@ -43,7 +52,7 @@ describe.each(worlds)('values of Secrets: $name', ({ start }) => {
     reference: { apiVersion: 'v1', kind: 'Secret', name },
   })
   const expectHidden = (text: string) => {
-    for (const value of [password, encoded]) expect(text).not.toContain(value)
+    for (const value of [password, encoded, recordKey, btoa(recordKey)]) expect(text).not.toContain(value)
   }
 
   it('3: a target that is a Secret is known in the status by its metadata alone', async () => {
@@ -110,11 +119,13 @@ describe.each(worlds)('values of Secrets: $name', ({ start }) => {
     expect(received.join('')).toContain('"name":"sent"')
     expectHidden(received.join(''))
     const administrator = world.as('administrator')
-    for (const type of [departure.type, events]) {
+    for (const type of [departure.type, departurePage.type, events]) {
       const { items } = await administrator.list(type, {})
-      expect(items.length).toBeGreaterThan(0)
+      if (type !== departurePage.type) expect(items.length).toBeGreaterThan(0)
       expectHidden(JSON.stringify(items))
     }
+    const { items: records } = await administrator.list<Departure>(departure.type, { namespace: 'a' })
+    expect(records.find(({ spec }) => spec.object.kind === 'Secret')?.spec.sealed).toMatchObject({ key: 'first' })
     expectHidden(world.logged())
   })
 

@@ -1,6 +1,7 @@
 import { bond as bondKind } from '../../src/apis/bond.ts'
 import { cleaner as cleanerKind } from '../../src/apis/cleaner.ts'
 import { creatorAnnotation } from '../../src/tenancy/creator-record.ts'
+import { createServer, type AddressInfo } from 'node:net'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -9,7 +10,7 @@ import { startReferenceCluster } from '../../scripts/reference-cluster/reference
 import { whyUnavailable } from '../../scripts/reference-cluster/tools.ts'
 import { readConfig, type Role } from '../../src/app/config/config.ts'
 import { startUp } from '../../src/app/embedded/up.ts'
-import { installManifests } from '../../src/app/install/install.ts'
+import { installManifests, type CreatorAdmission } from '../../src/app/install/install.ts'
 import { clusterRoles, type ClusterRole } from '../../src/app/install/rbac.ts'
 import { Client } from '../../src/client/client.ts'
 import { isAllowed } from '../../src/client/access-review.ts'
@@ -46,6 +47,8 @@ export interface TenantWorld extends AsyncDisposable {
   readonly logged: () => string
   /** A kubeconfig file of the administrator, for real clients. */
   readonly kubeconfig: string
+  /** Where a role serves its routes. */
+  readonly serverOf: (role: ClusterRole) => string
 }
 
 export interface TenantWorldOptions {
@@ -53,12 +56,14 @@ export interface TenantWorldOptions {
   readonly roles?: readonly ClusterRole[]
   /** Further flags of `sojourn up` and `sojourn run`. */
   readonly flags?: Readonly<Record<string, string | boolean>>
-  /** Leaves out what records creators, as when the webhook of Kubernetes 1.30 to 1.35 is down (kube-apiserver only). */
-  readonly isRecorderDown?: boolean
+  /** What records creators on a kube-apiserver: the policy of Kubernetes 1.36, the webhook of 1.30 to 1.35, that webhook while it is down, or nothing, without policies. Defaults to MAP. */
+  readonly recorder?: Recorder
 }
 
+type Recorder = 'MAP' | 'Webhook' | 'WebhookDown' | 'Off'
+
 interface WorldKind {
-  readonly name: 'embedded' | 'kube-apiserver'
+  readonly name: 'embedded' | 'kube-apiserver' | 'kube-apiserver with the webhook'
   /** Why it cannot be started here. */
   readonly missing: string | undefined
   /** Whether its admission records who wrote a spec. */
@@ -78,6 +83,26 @@ export const worlds: readonly WorldKind[] = [
   { name: 'kube-apiserver' as const, missing, recordsCreators: hasCreatorPolicy(), start: startKubernetes },
 ].filter((kind) => kind.missing === undefined && (process.env['SOJOURN_TENANT_WORLD'] ?? kind.name) === kind.name)
 
+/** A kube-apiserver as it is before 1.36, where MutatingAdmissionPolicies are off, and then not served either. */
+const withoutMutatingPolicies = [
+  '--feature-gates=MutatingAdmissionPolicy=false',
+  `--runtime-config=${['mutatingadmissionpolicies', 'mutatingadmissionpolicybindings']
+    .map((resource) => `admissionregistration.k8s.io/v1/${resource}=false`)
+    .join(',')}`,
+]
+
+/** The worlds, and the one in which the cleaner's webhook records creators in place of a policy, as on Kubernetes 1.30 to 1.35. */
+export const recordingWorlds: readonly WorldKind[] = [
+  ...worlds,
+  ...worlds
+    .filter(({ name }) => name === 'kube-apiserver')
+    .map((kind) => ({
+      ...kind,
+      name: 'kube-apiserver with the webhook' as const,
+      start: (options: TenantWorldOptions = {}) => startKubernetes({ ...options, recorder: 'Webhook' }),
+    })),
+]
+
 /** Whether the installed manifests keep creators' records. */
 function hasCreatorPolicy(): boolean {
   return manifests().some(
@@ -85,8 +110,37 @@ function hasCreatorPolicy(): boolean {
   )
 }
 
-function manifests(): readonly KubeObject[] {
-  return installManifests({ roles: clusterRoles, image: 'sojourn:1', replicas: 1, dryRun: false, separateRoles: true })
+function manifests(admission: CreatorAdmission = 'MAP'): readonly KubeObject[] {
+  const sizes = { image: 'sojourn:1', replicas: 1, dryRun: false, separateRoles: true }
+  return installManifests({ roles: clusterRoles, admission, ...sizes })
+}
+
+/** What is applied: no Deployments, for no Pod runs here. The API server calls the webhooks of the cleaner on this port of this machine. */
+function appliedManifests(recorder: Recorder, port: number): readonly KubeObject[] {
+  const isHook = ({ kind }: KubeObject) => kind.endsWith('WebhookConfiguration')
+  if (recorder === 'MAP' || recorder === 'Off')
+    return manifests(recorder).filter((item) => item.kind !== 'Deployment' && !isHook(item))
+  return manifests('Webhook').flatMap((item) => {
+    if (item.kind === 'Deployment') return []
+    if (item.kind === 'Service' && item.metadata.name === 'sojourn-cleaner')
+      return [{ ...item, spec: { type: 'ExternalName', externalName: 'localhost' } }]
+    if (!isHook(item)) return [item]
+    const hooks = item['webhooks'] as readonly { readonly clientConfig: { readonly service: object } }[]
+    const webhooks = hooks.map((hook) => ({
+      ...hook,
+      clientConfig: { service: { ...hook.clientConfig.service, port } },
+    }))
+    return [{ ...item, webhooks }]
+  })
+}
+
+/** A port of this machine on which nothing listens. */
+async function freePort(): Promise<number> {
+  const server = createServer()
+  await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+  await new Promise((resolve) => server.close(resolve))
+  return port
 }
 
 /** `sojourn up`, as its user starts it. */
@@ -103,29 +157,23 @@ async function startEmbedded({ roles = ['cleaner'], flags = {} }: TenantWorldOpt
   const log = createLogger({ clock: systemClock, write: (line) => void lines.push(line), level: 'debug' })
   const up = await startUp(config, log)
   opened.defer(() => up.stop())
-  return await buildWorld({ kubeconfig: up.kubeconfig, lines, opened, prepare: () => Promise.resolve() })
+  const { kubeconfig, api: url } = up
+  return await buildWorld({ kubeconfig, lines, opened, serverOf: () => url, prepare: () => Promise.resolve() })
 }
 
 /** `sojourn run` of each role with its installed account, to which an administrator has granted every target there is. */
 async function startKubernetes({
   roles = ['cleaner'],
   flags = {},
-  isRecorderDown = false,
+  recorder = 'MAP',
 }: TenantWorldOptions = {}): Promise<TenantWorld> {
   await using opened = new AsyncDisposableStack()
   const controllers = ['clusterrole-aggregation-controller', 'serviceaccount-controller', 'namespace-controller']
-  const cluster = await startReferenceCluster({ durable: false, controllerManager: { controllers } })
+  const apiServer = { flags: recorder === 'MAP' ? [] : withoutMutatingPolicies }
+  const cluster = await startReferenceCluster({ durable: false, apiServer, controllerManager: { controllers } })
   opened.defer(() => cluster.stop())
-  // There is no Pod that could answer webhooks here.
-  const items = [
-    ...manifests().filter(
-      ({ kind }) =>
-        kind !== 'Deployment' &&
-        !kind.endsWith('WebhookConfiguration') &&
-        !(isRecorderDown && kind.startsWith('MutatingAdmissionPolicy')),
-    ),
-    targets(['*', '*', '*']),
-  ]
+  const port = await freePort()
+  const items = [...appliedManifests(recorder, port), targets(['*', '*', '*'])]
   const apply = (list: readonly KubeObject[]) =>
     run('kubectl', ['apply', '--server-side', '-f', '-'], {
       ...cluster,
@@ -135,28 +183,35 @@ async function startKubernetes({
   await apply(items.filter(isOfKind))
   await whenEstablished(cluster)
   await apply(items.filter((item) => !isOfKind(item)))
+  if (recorder === 'MAP') await whenEstablished(cluster)
+  const servers = new Map<ClusterRole, string>()
+  const serverOf = (role: ClusterRole) => servers.get(role) ?? ''
   const prepare = async (administrator: Client) => {
     const account = 'system:serviceaccount:sojourn-system:sojourn-cleaner'
     const spec = { user: account, resourceAttributes: { verb: 'escalate', group: '*', resource: '*' } }
     // Aggregation takes a moment.
     await until(async () => (await isAllowed(administrator, spec)) || undefined)
-    if (hasCreatorPolicy() && !isRecorderDown) await whenRecorded(administrator)
+    if (recorder === 'MAP') await whenRecorded(administrator)
     for (const role of roles) {
-      const started = await startAs(cluster, role, flags as Readonly<Record<string, string>>)
+      const own = role === 'cleaner' && recorder === 'Webhook' ? { port: String(port) } : {}
+      const started = await startAs(cluster, role, { ...own, ...(flags as Readonly<Record<string, string>>) })
       opened.defer(() => started.stop())
+      servers.set(role, started.url)
     }
+    if (recorder === 'Webhook') await whenRecorded(administrator)
   }
-  return await buildWorld({ kubeconfig: cluster.kubeconfig, lines: [], opened, prepare })
+  return await buildWorld({ kubeconfig: cluster.kubeconfig, lines: [], opened, serverOf, prepare })
 }
 
 interface Parts {
   readonly kubeconfig: string
+  readonly serverOf: TenantWorld['serverOf']
   readonly lines: readonly string[]
   readonly opened: AsyncDisposableStack
   readonly prepare: (administrator: Client) => Promise<void>
 }
 
-async function buildWorld({ kubeconfig, lines, opened, prepare }: Parts): Promise<TenantWorld> {
+async function buildWorld({ kubeconfig, lines, opened, serverOf, prepare }: Parts): Promise<TenantWorld> {
   const network = networkTransport(loadKubeconfig([kubeconfig], { now: () => Date.now(), env: {} }))
   opened.defer(() => network.close())
   const administrator = new Client(network.transport)
@@ -175,6 +230,7 @@ async function buildWorld({ kubeconfig, lines, opened, prepare }: Parts): Promis
   const stack = opened.move()
   return {
     kubeconfig,
+    serverOf,
     logged: () => lines.join('\n'),
     as: (user) => asUser(user),
     asUser,

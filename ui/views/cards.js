@@ -2,67 +2,88 @@
 /** @import { Mirror } from '../mirror.js' */
 /** @import { Child, ListName, Ref, View } from '../types.d.ts' */
 import { CardGrid } from '../card-grid.js'
+import { filterBar, namespaceOwners } from '../filters.js'
+import { rightsOf } from '../rights.js'
 import { notify } from '../dialogs.js'
 import { fill, h, pill } from '../dom.js'
 
+/** @typedef {ReturnType<typeof rightsOf>} Rights */
+
 /**
- * A page of cards that follows the mirror.
+ * A page of cards that follows the mirror. Its filters are in the URL.
  * @template {StoredObject} T
- * @param {{ title: string, lead: string, empty: [string, string], lists: ListName[], mirror: Mirror, items: () => readonly T[], card: (item: T) => HTMLElement, textOf: (item: T) => string }} options
+ * @param {{ title: string, lead: string, empty: [string, string], lists: ListName[], mirror: Mirror, items: () => readonly T[], card: (item: T, rights: Rights) => HTMLElement, textOf: (item: T) => string, namespaceOf?: (item: T) => string | undefined, ownerOf?: (item: T) => string | undefined }} options
+ * `ownerOf` defaults to the owner of the namespace
  * @returns {View}
  */
-export function cardsView({ title, lead, empty, lists, mirror, items, card, textOf }) {
+export function cardsView({ title, lead, empty, lists, mirror, items, card, textOf, namespaceOf, ownerOf }) {
   const scroller = document.getElementById('main') ?? document.documentElement
   const keyOf = (/** @type {T} */ { metadata }) => `${metadata.namespace ?? ''}/${metadata.name}`
-  const grid = new CardGrid({ card, keyOf, scroller })
+  const rights = rightsOf(() => show())
+  const grid = new CardGrid({ card: (/** @type {T} */ item) => card(item, rights), keyOf, scroller })
   const foot = h('div.foot')
   const count = h('span.count', { role: 'status' })
-  const search = h('input', {
-    type: 'search',
-    placeholder: 'Filter',
-    'aria-label': `Filter ${title.toLowerCase()}`,
-    oninput: () => {
+  const filters = filterBar({
+    label: `Filter ${title.toLowerCase()}`,
+    onChange: () => {
       scroller.scrollTop = 0
       show()
     },
   })
   const show = () => {
-    const text = search.value.toLowerCase()
-    const all = items()
-    const found = text ? all.filter((item) => textOf(item).toLowerCase().includes(text)) : all
+    const owners = namespaceOwners(mirror)
+    const factsOf = (/** @type {T} */ item) => {
+      const namespace = namespaceOf ? namespaceOf(item) : item.metadata.namespace
+      return {
+        namespace,
+        owner: ownerOf?.(item) ?? owners.get(namespace ?? ''),
+        // Most objects are shown without a text to look for.
+        get text() {
+          return textOf(item)
+        },
+      }
+    }
+    const all = items().map((item) => ({ item, facts: factsOf(item) }))
+    const found = all.filter(({ facts }) => filters.matches(facts)).map(({ item }) => item)
     const readError = lists.map((name) => mirror.readError(name)).find(Boolean)
+    filters.offer(
+      all.map(({ facts }) => facts.namespace),
+      all.map(({ facts }) => facts.owner),
+    )
     fill(count, found.length === all.length ? all.length : `${found.length} of ${all.length}`)
     grid.show(found)
     fill(
       foot,
       readError && h('p.problem', {}, readError),
-      found.length === 0 && !readError && nothingFound(mirror, all.length, empty),
+      found.length === 0 && !readError && nothingFound(mirror, { of: all.length, clear: filters.clear }, empty),
     )
   }
   return {
     element: h(
       'section.page',
       { 'aria-label': title },
-      h('div.heading', {}, h('h1', {}, title, ' ', count), search),
+      h('div.heading', {}, h('h1', {}, title, ' ', count), h('div.filters', {}, ...filters.elements)),
       h('p.lead', {}, lead),
       grid.element,
       foot,
     ),
     show,
-    concerns: (name) => lists.includes(name),
+    concerns: (name) => lists.includes(name) || name === 'environments',
     close: () => grid.close(),
   }
 }
 
 /**
- * Why the page is empty: it is still loading, there are no objects, or the filter hides them.
+ * Why the page is empty: it is still loading, there are no objects, or the filters hide them.
  * @param {Mirror} mirror
- * @param {number} of the number of objects without the filter
+ * @param {{ of: number, clear: () => void }} filtered `of` is the number of objects without the filters
  * @param {[string, string]} none
  */
-export function nothingFound(mirror, of, none) {
-  if (of > 0) return emptyNote('Nothing matches the filter. Clear it to see everything.')
-  return mirror.isComplete ? emptyNote(...none) : emptyNote('Loading…')
+export function nothingFound(mirror, { of, clear }, none) {
+  if (of === 0) return mirror.isComplete ? emptyNote(...none) : emptyNote('Loading…')
+  const note = emptyNote(`The filters hide all ${of} objects.`)
+  note.append(h('button', { type: 'button', onclick: clear }, 'Clear filters'))
+  return note
 }
 
 /** An empty state: that there is nothing, and what to do about it. @param {string} text */

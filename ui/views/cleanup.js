@@ -2,12 +2,14 @@
 /** @import { CleanupOptOut } from '../../src/apis/cleanup-opt-out.ts' */
 /** @import { Mirror } from '../mirror.js' */
 /** @import { Resource } from '../opt-outs.js' */
+/** @import { Rights } from './cards.js' */
 import { confirm } from '../dialogs.js'
 import { factList, h } from '../dom.js'
 import { endOptOut, liveOptOut, optOut } from '../opt-outs.js'
 import { nextOfMark, notifiedText } from '../managed-items.js'
-import { formatAhead, formatMoment, parseTime } from '../time.js'
-import { toneOf } from './overview.js'
+import { objectHref } from '../objects.js'
+import { exactMoment, formatAhead, formatMoment, parseTime } from '../time.js'
+import { toneOf } from '../tones.js'
 import { actionButton, cardHead, cardsView, kindAndPlace } from './cards.js'
 import { openCascade } from './dependencies.js'
 
@@ -29,7 +31,9 @@ export function cleanupView({ mirror }) {
         .all('candidates')
         .filter(({ status }) => !over.has(status?.phase ?? ''))
         .sort((left, right) => deletedAt(left) - deletedAt(right)),
-    card: (candidate) => markCard(candidate, mirror),
+    card: (candidate, rights) => markCard(candidate, { mirror, rights }),
+    namespaceOf: ({ spec }) => spec.resource.namespace,
+    ownerOf: ({ status }) => status?.owner?.address,
     textOf: ({ spec, status }) =>
       `${spec.resource.kind}/${spec.resource.name} ${spec.resource.namespace ?? ''} ${spec.policy} ${status?.phase ?? ''} ${status?.owner?.address ?? ''}`,
   })
@@ -48,8 +52,8 @@ function deletedAt(candidate) {
   return at
 }
 
-/** @param {CleanupCandidate} candidate @param {Mirror} mirror */
-function markCard(candidate, mirror) {
+/** @param {CleanupCandidate} candidate @param {{ mirror: Mirror, rights: Rights }} parts */
+function markCard(candidate, { mirror, rights }) {
   const { spec, status = {} } = candidate
   const { resource } = spec
   const next = spec.hold ? undefined : nextOfMark(candidate)
@@ -68,12 +72,16 @@ function markCard(candidate, mirror) {
   if (optedOut?.spec.reason) facts.push(['Reason', optedOut.spec.reason])
   const about = `${resource.name}${placeOf(resource)}`
   const isHere = resource.provider === 'kubernetes' && !resource.cluster
-  const askOptIn = () => optedOut && confirmOptIn(optedOut, resource, mirror)
-  const askOptOut = () => confirmOptOut(resource, mirror)
+  const askOptIn = () => optedOut && confirmOptIn(optedOut, candidate, mirror)
   return h(
     'article.card',
     { 'aria-label': `${resource.kind} ${about}` },
-    cardHead(resource, `${kindAndPlace(resource)}${placeOf(resource)}`, [state, optedOut ? 'good' : toneOf(state)]),
+    cardHead(
+      resource,
+      `${kindAndPlace(resource)}${placeOf(resource)}`,
+      [state, optedOut ? 'good' : toneOf(state)],
+      isHere ? objectHref(resource) : undefined,
+    ),
     isKept ? h('p.big', {}, 'kept by an opt-out') : nextLine(next, spec.hold),
     factList(facts),
     h(
@@ -81,10 +89,23 @@ function markCard(candidate, mirror) {
       {},
       isHere && actionButton('Dependencies', () => openCascade(resource), { about: `of ${about}` }),
       optedOut
-        ? actionButton('End opt-out', askOptIn, { about: `of ${about}` })
-        : actionButton('Opt out', askOptOut, { tone: 'primary', about }),
+        ? actionButton('End opt-out', askOptIn, {
+            about: `of ${about}`,
+            denied: rights.denied({ ...optOuts, verb: 'patch' }),
+          })
+        : optOutButton(candidate, { mirror, rights }),
     ),
   )
+}
+
+const optOuts = { group: 'sojourn.dev', resource: 'cleanupoptouts' }
+
+/** @param {CleanupCandidate} candidate @param {{ mirror: Mirror, rights: Rights }} parts */
+export function optOutButton(candidate, { mirror, rights }) {
+  const { resource } = candidate.spec
+  const about = `${resource.name}${placeOf(resource)}`
+  const denied = rights.denied({ ...optOuts, verb: 'create' })
+  return actionButton('Opt out', () => confirmOptOut(candidate, mirror), { tone: 'primary', about, denied })
 }
 
 /** @param {NonNullable<CleanupCandidate['status']>} status */
@@ -96,16 +117,26 @@ function notifiedAt({ notices = [] }) {
 /** @param {{ what: string, at?: number } | undefined} next @param {boolean | undefined} isHeld */
 function nextLine(next, isHeld) {
   if (next?.at === undefined) return h('p.big', {}, isHeld ? 'on hold' : 'no date yet')
-  return h('p.big', { title: formatMoment(next.at) }, `${next.what} ${formatAhead(next.at, Date.now())}`)
+  return h('p.big', { title: exactMoment(next.at) }, `${next.what} ${formatAhead(next.at, Date.now())}`)
 }
 
-/** @param {Resource} resource @param {Mirror} mirror */
-function confirmOptOut(resource, mirror) {
+/** What happens at the date of a mark, as a sentence. @param {CleanupCandidate} candidate @param {string} otherwise */
+function dueText(candidate, otherwise) {
+  const { at } = nextOfMark(candidate) ?? {}
+  return at === undefined ? otherwise : `deleted at ${formatMoment(Math.max(at, Date.now()))}`
+}
+
+/** @param {CleanupCandidate} candidate @param {Mirror} mirror */
+function confirmOptOut(candidate, mirror) {
+  const { resource } = candidate.spec
+  const isHere = resource.provider === 'kubernetes' && !resource.cluster
+  const path = [resource.kind.toLowerCase(), resource.namespace, resource.name].filter(Boolean).join('/')
   confirm({
     title: `Opt out ${resource.name}?`,
-    text: `No system deletes ${resource.kind} ${resource.name}${placeOf(resource)} until the opt-out is ended.`,
+    text: `No system deletes ${resource.kind} ${resource.name}${placeOf(resource)} until the opt-out is ended. Without it, it is ${dueText(candidate, 'deleted when it is due')}.`,
     action: 'Opt out',
     reason: 'Reason',
+    ...(isHere ? { whatIf: { namespace: resource.namespace, assume: [`opt-out:${path}`] } } : {}),
     async run(reason) {
       await optOut(mirror, resource, reason)
       return `${resource.name} is opted out: no system deletes it`
@@ -113,11 +144,12 @@ function confirmOptOut(resource, mirror) {
   })
 }
 
-/** @param {CleanupOptOut} optOut @param {Resource} resource @param {Mirror} mirror */
-function confirmOptIn(optOut, resource, mirror) {
+/** @param {CleanupOptOut} optOut @param {CleanupCandidate} candidate @param {Mirror} mirror */
+function confirmOptIn(optOut, candidate, mirror) {
+  const { resource } = candidate.spec
   confirm({
     title: `End the opt-out of ${resource.name}?`,
-    text: 'It may be deleted again when it is due.',
+    text: `It may be deleted again: ${dueText(candidate, 'when it is due, after its owner was notified')}.`,
     action: 'End opt-out',
     tone: 'danger',
     async run() {

@@ -1,10 +1,12 @@
 /** @import { Departure } from '../../src/apis/departure.ts' */
 /** @import { Mirror } from '../mirror.js' */
+/** @import { Rights } from './cards.js' */
 import { ask } from '../api.js'
 import { confirm } from '../dialogs.js'
 import { factList, h } from '../dom.js'
-import { formatDistance, formatMoment, parseTime } from '../time.js'
-import { toneOf } from './overview.js'
+import { objectHref } from '../objects.js'
+import { exactMoment, formatDistance, parseTime } from '../time.js'
+import { toneOf } from '../tones.js'
 import { actionButton, cardHead, cardsView, kindAndPlace } from './cards.js'
 
 /** Departure records: deleted objects, which can be restored. @param {{ mirror: Mirror }} parts */
@@ -20,6 +22,8 @@ export function departuresView({ mirror }) {
     mirror,
     items: () => mirror.all('departures').sort((left, right) => leftAt(right) - leftAt(left)),
     card: departureCard,
+    namespaceOf: ({ spec }) => spec.object.namespace,
+    ownerOf: ({ spec }) => ownerIn(spec.manifest),
     textOf: ({ spec, status }) =>
       `${spec.object.kind}/${spec.object.name} ${spec.object.namespace ?? ''} ${spec.because} ${spec.by.system} ${status?.phase ?? ''}`,
   })
@@ -49,8 +53,14 @@ const reasons = {
   deleted: 'a user deleted it',
 }
 
-/** @param {Departure} record */
-function departureCard(record) {
+/** @param {unknown} manifest */
+function ownerIn(manifest) {
+  const { metadata } = /** @type {{ metadata?: { annotations?: Record<string, string> } }} */ (manifest ?? {})
+  return metadata?.annotations?.['sojourn.dev/owner']
+}
+
+/** @param {Departure} record @param {Rights} rights */
+function departureCard(record, rights) {
   const { spec, status = {} } = record
   const { object, by } = spec
   const at = leftAt(record)
@@ -67,11 +77,25 @@ function departureCard(record) {
   return h(
     'article.card',
     { 'aria-label': `${object.kind} ${object.name}` },
-    cardHead(object, kindAndPlace(object), [status.phase ?? 'Recorded', toneOf(status.phase)]),
-    h('p.when', { title: formatMoment(at) }, formatDistance(at, Date.now())),
+    cardHead(object, kindAndPlace(object), [status.phase ?? 'Recorded', toneOf(status.phase)], hrefOf(record)),
+    h('p.when', { title: exactMoment(at) }, formatDistance(at, Date.now())),
     factList(facts),
-    canReturn && h('div.actions', {}, actionButton('Restore', restore, { tone: 'primary', about: object.name })),
+    canReturn &&
+      h(
+        'div.actions',
+        {},
+        actionButton('Restore', restore, {
+          tone: 'primary',
+          about: object.name,
+          denied: rights.deniedKind('create', object),
+        }),
+      ),
   )
+}
+
+/** The record itself. @param {Departure} record */
+function hrefOf({ metadata: { namespace, name } }) {
+  return objectHref({ apiVersion: 'sojourn.dev/v1alpha1', kind: 'Departure', namespace, name })
 }
 
 /** @param {number} count */
@@ -82,18 +106,34 @@ function dependents(count) {
 /** @param {Departure} record */
 function confirmRestore({ metadata, spec }) {
   const { kind, name } = spec.object
+  const place = [metadata.namespace ?? '', metadata.name].map(encodeURIComponent).join('/')
+  const path = `/sojourn/v1alpha1/departures/${place}/restore`
   const others = spec.takes ? `, with ${dependents(spec.takes)} deleted with it,` : ''
   confirm({
     title: `Restore ${name}?`,
     text: `${kind} ${name}${others} will be recreated from the record, with new uids. If the restore cannot be complete, nothing is changed.`,
     action: 'Restore',
+    about: ask(`${path}?dryRun=true`, { method: 'POST', body: {} }).then(plannedRestore),
     async run() {
-      const place = [metadata.namespace ?? '', metadata.name].map(encodeURIComponent).join('/')
-      const path = `/sojourn/v1alpha1/departures/${place}/restore`
       const { restored, already, notes } = await ask(path, { method: 'POST', body: {} })
       const back = `${restored.length === 1 ? restored[0] : `${restored.length} objects`} restored`
       const before = already.length > 0 ? [`${already.length} were restored before`] : []
       return [back, ...before, ...notes].join('. ')
     },
   })
+}
+
+const shownObjects = 8
+
+/** What a dry run of the restore says. @param {{ restored: string[], already: string[], notes: string[] }} planned */
+function plannedRestore({ restored, already, notes }) {
+  const more = restored.length - shownObjects
+  return h(
+    'ul.events',
+    { 'aria-label': 'Dry run' },
+    ...restored.slice(0, shownObjects).map((each) => h('li', {}, `${each} is created`)),
+    more > 0 && h('li', {}, `and ${more} more`),
+    already.length > 0 && h('li', {}, `${already.length} were restored before`),
+    ...notes.map((note) => h('li', {}, note)),
+  )
 }

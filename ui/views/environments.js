@@ -1,11 +1,21 @@
 /** @import { Environment } from '../../src/apis/environment.ts' */
 /** @import { Mirror } from '../mirror.js' */
+/** @import { Rights } from './cards.js' */
 /** @import { Child, View } from '../types.d.ts' */
 import { ask, patch, request } from '../api.js'
 import { confirm } from '../dialogs.js'
 import { factList, h, link } from '../dom.js'
-import { rightsOf } from '../rights.js'
-import { formatAhead, formatDistance, formatMoment, parseTime, timeText, withReadableTimes } from '../time.js'
+import { objectHref } from '../objects.js'
+import {
+  exactMoment,
+  formatAhead,
+  formatDistance,
+  formatMoment,
+  parseTime,
+  timeText,
+  withReadableTimes,
+} from '../time.js'
+import { weekChart } from '../week-chart.js'
 import { actionButton, cardHead, cardsView } from './cards.js'
 
 const hour = 3_600_000
@@ -14,8 +24,7 @@ const keepMs = 72 * hour
 
 /** Preview and test environments: where they are, whose they are, when they sleep and when they are deleted. @param {{ mirror: Mirror }} parts @returns {View} */
 export function environmentsView({ mirror }) {
-  const rights = rightsOf(() => view.show())
-  const view = cardsView({
+  return cardsView({
     title: 'Environments',
     lead: 'Environments sleep while they are not used, and are deleted after their owner was told. Those to be deleted come first.',
     empty: [
@@ -25,11 +34,11 @@ export function environmentsView({ mirror }) {
     lists: ['environments'],
     mirror,
     items: () => mirror.all('environments').toSorted(byUrgency),
-    card: (environment) => environmentCard(environment, { mirror, rights }),
+    card: (environment, rights) => environmentCard(environment, { mirror, rights }),
+    ownerOf: ({ spec, status }) => status?.owner ?? spec.owner,
     textOf: ({ metadata, spec, status }) =>
       [metadata.namespace, spec.className, status?.owner, status?.phase, ...(status?.urls ?? [])].join(' '),
   })
-  return view
 }
 
 /** Announced, held and deleting ones first, then by last use. @param {Environment} left @param {Environment} right */
@@ -40,7 +49,7 @@ function byUrgency(left, right) {
   return rank(left) - rank(right) || used(right) - used(left)
 }
 
-/** @typedef {{ mirror: Mirror, rights: ReturnType<typeof rightsOf> }} Parts */
+/** @typedef {{ mirror: Mirror, rights: Rights }} Parts */
 
 /** @param {Environment} environment @param {Parts} parts */
 function environmentCard(environment, parts) {
@@ -61,12 +70,35 @@ function environmentCard(environment, parts) {
   return h(
     'article.card',
     { 'aria-label': `Environment ${name}` },
-    cardHead({ name }, `class ${spec.className}`, [phase, toneOf(phase)]),
+    cardHead({ name }, `class ${spec.className}`, [phase, toneOf(phase)], hrefOf(environment)),
     url && h('p', {}, link(url, url.replace(/^https?:\/\//, ''))),
     status.message && h('p.when', {}, withReadableTimes(status.message)),
     factList(facts),
+    weekChart(environment, Date.now()),
     h('div.actions', {}, ...actionsFor(environment, parts)),
   )
+}
+
+/** @param {Environment} environment */
+function hrefOf({ metadata: { namespace, name } }) {
+  return objectHref({ apiVersion: 'sojourn.dev/v1alpha1', kind: 'Environment', namespace, name })
+}
+
+/** @param {Environment} environment */
+function pathOf({ metadata: { namespace, name } }) {
+  return `/apis/sojourn.dev/v1alpha1/namespaces/${namespace}/environments/${name}`
+}
+
+/** A change of an Environment: how to write it, and what a forecast takes for it. @param {Environment} environment @param {Mirror} mirror @param {object} spec */
+function changeOf(environment, mirror, spec) {
+  const { namespace = '', name, uid } = environment.metadata
+  const path = pathOf(environment)
+  const applied = { apiVersion: 'sojourn.dev/v1alpha1', kind: 'Environment', metadata: { namespace, name }, spec }
+  return {
+    // With its uid, so that one that was created anew under this name is left alone.
+    write: async () => mirror.put('environments', await patch(path, { metadata: { uid }, spec })),
+    whatIf: { namespace, apply: [applied] },
+  }
 }
 
 /** @param {Environment} environment @param {Parts} parts */
@@ -74,67 +106,85 @@ function actionsFor(environment, { mirror, rights }) {
   const { metadata, status } = environment
   const name = metadata.namespace ?? ''
   if (status?.phase === 'Deleting') return []
-  const write = async (/** @type {object} */ spec) =>
-    mirror.put(
-      'environments',
-      await patch(`/apis/sojourn.dev/v1alpha1/namespaces/${name}/environments/${metadata.name}`, { spec }),
-    )
   const isAsleep = status?.power === 'Asleep'
-  const power = () => confirmPower(name, isAsleep ? 'Awake' : 'Asleep', write)
+  const power = () => confirmPower(environment, isAsleep ? 'Awake' : 'Asleep', mirror)
   const denied = rights.denied({ verb: 'patch', group: 'sojourn.dev', resource: 'environments', namespace: name })
   const kept = rights.denied({ verb: 'delete', group: '', resource: 'namespaces', namespace: name, name })
   return [
     actionButton(isAsleep ? 'Wake' : 'Sleep', power, { about: name, denied }),
-    actionButton('Keep 3 days', () => confirmKeep(environment, write), { about: name, denied }),
-    actionButton('Delete now', () => confirmDelete(name), { tone: 'danger', about: name, denied: kept }),
+    keepButton(environment, { mirror, rights }),
+    actionButton('Delete now', () => confirmDelete(environment), { tone: 'danger', about: name, denied: kept }),
   ]
 }
 
-/** @param {string} name @param {'Awake' | 'Asleep'} power @param {(spec: object) => Promise<unknown>} write */
-function confirmPower(name, power, write) {
+/** @param {Environment} environment @param {Parts} parts */
+export function keepButton(environment, { mirror, rights }) {
+  const { namespace = '' } = environment.metadata
+  const denied = rights.denied({ verb: 'patch', group: 'sojourn.dev', resource: 'environments', namespace })
+  return actionButton('Keep 3 days', () => confirmKeep(environment, mirror), { about: namespace, denied })
+}
+
+/** @param {Environment} environment @param {'Awake' | 'Asleep'} power @param {Mirror} mirror */
+function confirmPower(environment, power, mirror) {
+  const { namespace: name = '' } = environment.metadata
   const isWake = power === 'Awake'
   const until = Date.now() + powerMs
+  const wanted = { power, powerSince: timeText(Date.now()), powerUntil: timeText(until) }
+  const { write, whatIf } = changeOf(environment, mirror, wanted)
+  const count = [...mirror.all('deployments'), ...mirror.all('statefulsets')].filter(
+    ({ metadata }) => metadata.namespace === name,
+  ).length
   confirm({
     title: `${isWake ? 'Wake' : 'Put to sleep'}: ${name}?`,
     text: isWake
-      ? `Its workloads start now and stay awake until ${formatMoment(until)}.`
-      : `Its workloads stop now, until ${formatMoment(until)} at most. A request through the proxy still wakes them.`,
+      ? `Its workloads (${count}) start now and stay awake until ${formatMoment(until)}.`
+      : `Its workloads (${count}) stop now, until ${formatMoment(until)} at most. A request through the proxy still wakes them.`,
     action: isWake ? 'Wake' : 'Sleep',
+    whatIf,
     async run() {
-      await write({ power, powerSince: timeText(Date.now()), powerUntil: timeText(until) })
+      await write()
       return isWake ? `${name} wakes` : `${name} goes to sleep`
     },
   })
 }
 
-/** @param {Environment} environment @param {(spec: object) => Promise<unknown>} write */
-function confirmKeep({ metadata, status }, write) {
+/** @param {Environment} environment @param {Mirror} mirror */
+function confirmKeep(environment, mirror) {
+  const { metadata, status } = environment
   const name = metadata.namespace ?? ''
-  const until = Math.max(parseTime(status?.deletesAt) ?? 0, Date.now()) + keepMs
+  const before = parseTime(status?.deletesAt)
+  const until = Math.max(before ?? 0, Date.now()) + keepMs
+  const { write, whatIf } = changeOf(environment, mirror, { keepUntil: timeText(until) })
   confirm({
     title: `Keep ${name}?`,
-    text: `It is not deleted before ${formatMoment(until)}, unless its class sets an earlier end by maxAge.`,
+    text: `It is not deleted before ${formatMoment(until)}${before === undefined ? '' : ` instead of ${formatMoment(before)}`}, unless its class sets an earlier end by maxAge.`,
     action: 'Keep 3 days',
+    whatIf,
     async run() {
-      await write({ keepUntil: timeText(until) })
+      await write()
       return `${name} is kept until ${formatMoment(until)}`
     },
   })
 }
 
-/** @param {string} name */
-function confirmDelete(name) {
+/** @param {Environment} environment */
+function confirmDelete(environment) {
+  const { namespace: name = '', uid } = environment.metadata
   confirm({
     title: `Delete ${name}?`,
     text: `The Namespace ${name} is deleted now with everything in it, as by kubectl delete namespace. Type its name to confirm.`,
     action: 'Delete now',
     tone: 'danger',
     reason: 'Name of the Namespace',
+    whatIf: { namespace: name, assume: [`delete:namespace/${name}`] },
     async run(typed) {
       if (typed !== name) throw new Error(`Type ${name} to delete it.`)
       const path = `/api/v1/namespaces/${name}`
       const { metadata } = await ask(path)
-      // A Namespace that was created anew under this name meanwhile is not the one on this page.
+      // Read after the Namespace: if the Environment is the one on this page, so is its Namespace.
+      const now = await ask(pathOf(environment))
+      if (now.metadata.uid !== uid)
+        throw new Error(`${name} was created anew meanwhile. Close this and look at it again.`)
       await request(path, {
         method: 'DELETE',
         body: { apiVersion: 'v1', kind: 'DeleteOptions', preconditions: { uid: metadata.uid } },
@@ -147,7 +197,7 @@ function confirmDelete(name) {
 /** @param {string | undefined} text @param {(at: number, now: number) => string} format */
 function moment(text, format) {
   const at = parseTime(text)
-  return at === undefined ? undefined : h('time', { dateTime: text, title: formatMoment(at) }, format(at, Date.now()))
+  return at === undefined ? undefined : h('time', { dateTime: text, title: exactMoment(at) }, format(at, Date.now()))
 }
 
 /** @param {string} phase */

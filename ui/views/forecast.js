@@ -1,18 +1,15 @@
-/** @import { ForecastEvent as Given, EventType } from '../../src/forecast/event.ts' */
+/** @import { EventType } from '../../src/forecast/event.ts' */
+/** @import { Forecast, ForecastEvent } from '../look-ahead.js' */
 /** @import { View } from '../types.d.ts' */
-import { ApiError, ask, messageIn, pause, request } from '../api.js'
+import { messageIn, request } from '../api.js'
 import { calendarChart } from '../calendar-chart.js'
 import { notify, openPanel } from '../dialogs.js'
 import { factList, fill, h, pill } from '../dom.js'
-import { formatDistance, formatMoment, parseTime } from '../time.js'
+import { forecastPath, lookAhead } from '../look-ahead.js'
+import { exactMoment, formatDistance, formatMoment, parseTime } from '../time.js'
 import { VirtualList } from '../virtual-list.js'
 import { emptyNote, kindAndPlace } from './cards.js'
 
-/** @typedef {Omit<Given, 'at' | 'leavesAt'> & { at: number, leavesAt?: string }} ForecastEvent */
-/** @typedef {{ from: number, until: number, wanted?: string, objects: number, events: ForecastEvent[], assumed: string[], halts: string[], unread: string[] }} Forecast */
-
-const path = '/sojourn/v1alpha1/forecast'
-const busyMs = 5000
 const spans = /** @type {const} */ ([
   ['7d', '7 days'],
   ['30d', '30 days'],
@@ -49,7 +46,7 @@ export function forecastView() {
     list?.close()
     fill(result, emptyNote('Forecasting…', 'The real controllers run on a copy of the cluster, on a simulated clock.'))
     try {
-      list = showForecast(result, await lookAhead(choose.value, leaving.signal))
+      list = showForecast(result, await lookAhead({ for: choose.value }, leaving.signal))
     } catch (error) {
       if (!leaving.signal.aborted) fill(result, h('p.problem', { role: 'alert' }, messageIn(error)))
     }
@@ -79,36 +76,10 @@ export function forecastView() {
   }
 }
 
-/**
- * The server runs few forecasts at once: retry while it is busy.
- * @param {() => Promise<any>} look
- * @param {AbortSignal} signal
- * @returns {Promise<any>}
- */
-async function unlessBusy(look, signal) {
-  for (;;) {
-    try {
-      return await look()
-    } catch (error) {
-      if (!(error instanceof ApiError) || error.status !== 429) throw error
-      await pause(busyMs, signal)
-      signal.throwIfAborted()
-    }
-  }
-}
-
-/** @param {string} span @param {AbortSignal} signal @returns {Promise<Forecast>} */
-async function lookAhead(span, signal) {
-  const found = await unlessBusy(() => ask(path, { method: 'POST', body: { for: span }, signal }), signal)
-  const timeOf = (/** @type {string} */ text) => parseTime(text) ?? 0
-  const events = found.events.map((/** @type {any} */ event) => ({ ...event, at: timeOf(event.at) }))
-  return { ...found, from: timeOf(found.from), until: timeOf(found.until), events }
-}
-
 /** @param {string} span */
 async function saveCalendar(span) {
   try {
-    const answer = await request(path, { method: 'POST', body: { for: span }, accept: 'text/calendar' })
+    const answer = await request(forecastPath, { method: 'POST', body: { for: span }, accept: 'text/calendar' })
     const href = URL.createObjectURL(await answer.blob())
     h('a', { href, download: 'sojourn-forecast.ics' }).click()
     URL.revokeObjectURL(href)
@@ -184,7 +155,7 @@ function eventRow(event, from) {
     {},
     h('div.who', {}, h('strong', { title: object.name }, object.name), h('small', {}, kindAndPlace(object))),
     h('div.state', {}, pill(what, tones[what]), h('small', { title: told }, told)),
-    h('div.when', {}, formatMoment(at), h('small', {}, formatDistance(at, from))),
+    h('div.when', { title: exactMoment(at) }, formatMoment(at), h('small', {}, formatDistance(at, from))),
     h(`div.by.${system}`, { title: by ?? system }, by ?? system),
   )
 }

@@ -1,13 +1,34 @@
 /** @import { Mirror } from '../mirror.js' */
-/** @import { ListName, ManagedItem, View } from '../types.d.ts' */
+/** @import { CleanupCandidate } from '../../src/apis/cleanup-candidate.ts' */
+/** @import { Environment } from '../../src/apis/environment.ts' */
+/** @import { Pipeline } from '../../src/apis/pipeline.ts' */
+/** @import { Attention } from '../attention.js' */
+/** @import { Rights } from './cards.js' */
+/** @import { Child, ListName, ManagedItem, View } from '../types.d.ts' */
+import { attentionOf } from '../attention.js'
 import { factList, fill, h, pill } from '../dom.js'
 import { openPanel } from '../dialogs.js'
+import { filterBar, namespaceOwners } from '../filters.js'
 import { kinds } from '../kinds.js'
 import { managedItemsOf } from '../managed-items.js'
-import { formatAhead, formatMoment, formatSpan, withReadableTimes } from '../time.js'
+import { objectHref } from '../objects.js'
+import { rightsOf } from '../rights.js'
+import {
+  exactMoment,
+  formatAhead,
+  formatDistance,
+  formatMoment,
+  formatSpan,
+  parseTime,
+  withReadableTimes,
+} from '../time.js'
+import { toneOf } from '../tones.js'
 import { VirtualList } from '../virtual-list.js'
 import { actionButton, kindAndPlace, nothingFound } from './cards.js'
+import { optOutButton } from './cleanup.js'
 import { openCascade } from './dependencies.js'
+import { keepButton } from './environments.js'
+import { decisionButtons, deniedOf, requestAction } from './pipelines.js'
 
 const systems = ['cleaner', 'janitor', 'activator', 'promoter', 'collector']
 const day = 86_400_000
@@ -32,55 +53,169 @@ const lists = new Set([
   'services',
   'deployments',
   'statefulsets',
+  'environments',
 ])
 
-/** Everything that Sojourn manages, on a timeline of what happens next and when it is deleted. @param {{ mirror: Mirror }} parts @returns {View} */
+/** What needs a person, then everything that Sojourn manages, by what happens next. @param {{ mirror: Mirror }} parts @returns {View} */
 export function overviewView({ mirror }) {
-  /** @type {{ text: string, systems: Set<string> }} */
-  const wanted = { text: '', systems: new Set() }
+  /** @type {Set<string>} */
+  const wanted = new Set()
   /** @type {ManagedItem[]} */
   let items = []
+  /** @type {Attention[]} */
+  let attention = []
+  const rights = rightsOf(() => showWanted())
   const summary = h('p.summary', { role: 'status' })
+  const needed = h('section.attention', { 'aria-label': 'Needs you' })
   const list = new VirtualList({ label: 'Managed objects', row: itemRow, keyOf: keyOfItem, onOpen: openItem })
   const empty = h('div', { hidden: true })
   const problem = h('p.problem', { role: 'status' })
-  const chips = systems.map((system) => systemChip(system, wanted.systems, () => showWanted()))
-  const search = h('input', {
-    type: 'search',
+  const chips = systems.map((system) => systemChip(system, wanted, () => showWanted()))
+  const filters = filterBar({
+    label: 'Filter managed objects',
     placeholder: 'Filter by name, kind, namespace, state',
-    'aria-label': 'Filter managed objects',
-    oninput: () => {
-      wanted.text = search.value.toLowerCase()
-      showWanted()
-    },
+    onChange: () => showWanted(),
   })
   const showWanted = () => {
-    const shown = items.filter((item) => isWanted(item, wanted))
+    const owners = namespaceOwners(mirror)
+    const ownerOf = (/** @type {string} */ namespace = '') => owners.get(namespace)
+    const isWanted = (/** @type {ManagedItem} */ item) => {
+      const { namespace } = item.object
+      const isOfSystem = wanted.size === 0 || wanted.has(item.system)
+      return isOfSystem && filters.matches({ namespace, owner: ownerOf(namespace), text: textOf(item) })
+    }
+    const shown = items.filter(isWanted)
     const refused = [...lists].filter((name) => mirror.readError(name) !== undefined)
-    fill(summary, summaryOf(shown, items.length))
+    filters.offer(
+      items.map(({ object }) => object.namespace),
+      owners.values(),
+    )
+    fill(summary, summaryOf(shown, items.length), environmentsText(mirror))
     fill(problem, refused.length > 0 && refusalOf(refused, mirror))
     empty.hidden = shown.length > 0
-    if (shown.length === 0) fill(empty, refused.length === 0 && nothingFound(mirror, items.length, nothingYet))
+    if (shown.length === 0)
+      fill(empty, refused.length === 0 && nothingFound(mirror, { of: items.length, clear: filters.clear }, nothingYet))
+    const isOurs = (/** @type {Attention} */ { object, why, subject }) =>
+      filters.matches({
+        namespace: object.namespace,
+        owner: ownerIn(subject) ?? ownerOf(object.namespace),
+        text: `${object.kind}/${object.name} ${object.namespace ?? ''} ${why}`,
+      })
+    const ours = filters.isSet ? attention.filter(isOurs) : attention
+    if (mirror.isComplete) showAttention(needed, ours, { mirror, rights, next: shown.find(({ next }) => next?.at) })
     list.show(shown)
   }
   return {
     element: h(
       'section.board',
-      { 'aria-label': 'Managed objects by time' },
+      { 'aria-label': 'Overview' },
       h('h1.unseen', {}, 'Overview'),
-      h('div.toolbar', {}, search, h('div.chips', { role: 'group', 'aria-label': 'Systems' }, ...chips), summary),
+      needed,
+      h(
+        'div.toolbar',
+        {},
+        ...filters.elements,
+        h('div.chips', { role: 'group', 'aria-label': 'Systems' }, ...chips),
+        summary,
+      ),
       problem,
       h('div.axis', { 'aria-hidden': 'true' }, legend(), h('div.track', {}, ...ticks.map(axisTick))),
       list.element,
       empty,
     ),
     show() {
-      items = managedItemsOf(mirror, Date.now())
+      const now = Date.now()
+      items = managedItemsOf(mirror, now)
+      attention = attentionOf(mirror, items, now)
       showWanted()
     },
     concerns: (name) => lists.has(name),
     close: () => list.close(),
   }
+}
+
+const shownAtFirst = 5
+let isUnfolded = false
+/** @type {Record<Attention['what'], [string, string, string]>} sign, word and tone */
+const needs = {
+  failing: ['✖', 'failing', 'bad'],
+  waits: ['◷', 'waits for you', 'warn'],
+  due: ['⚠', 'due', 'warn'],
+}
+
+/** @param {HTMLElement} section @param {readonly Attention[]} attention @param {{ mirror: Mirror, rights: Rights, next: ManagedItem | undefined }} parts */
+function showAttention(section, attention, { mirror, rights, next }) {
+  const focused = section.contains(document.activeElement) ? document.activeElement?.getAttribute('aria-label') : null
+  const shown = attention.slice(0, isUnfolded ? 100 : shownAtFirst)
+  const toggle = () => {
+    isUnfolded = !isUnfolded
+    showAttention(section, attention, { mirror, rights, next })
+  }
+  const label = isUnfolded ? 'Show fewer' : `Show all ${attention.length}`
+  const coming =
+    next?.next?.at === undefined
+      ? ''
+      : ` Next: ${next.object.name} ${next.next.what} ${formatAhead(next.next.at, Date.now())}.`
+  fill(
+    section,
+    h('h2', {}, 'Needs you ', h('span.count', {}, attention.length)),
+    attention.length === 0 && h('p.muted', {}, `Nothing needs you.${coming}`),
+    h('ul', {}, ...shown.map((each) => attentionRow(each, { mirror, rights }))),
+    attention.length > shownAtFirst && h('button.plain', { type: 'button', onclick: toggle }, label),
+  )
+  if (focused) [...section.querySelectorAll('button')].find((each) => each.ariaLabel === focused)?.focus()
+}
+
+/** @param {Attention} attention @param {{ mirror: Mirror, rights: Rights }} parts */
+function attentionRow(attention, parts) {
+  const { what, object, why, at } = attention
+  const [sign, word, tone] = needs[what]
+  const now = Date.now()
+  const time = at === undefined ? '' : what === 'due' ? `deleted ${formatAhead(at, now)}` : formatDistance(at, now)
+  const name = object.kind === 'Environment' ? (object.namespace ?? object.name) : object.name
+  return h(
+    'li',
+    {},
+    h('span.sign', { 'aria-hidden': 'true' }, sign),
+    pill(word, tone),
+    h('a', { href: objectHref(object) }, name),
+    h('small', {}, object.kind === 'Environment' ? 'Environment' : kindAndPlace(object)),
+    h('span.why', {}, withReadableTimes(why)),
+    time !== '' && h('time', { title: exactMoment(at) }, time),
+    h('span.actions', {}, ...attentionActions(attention, parts)),
+  )
+}
+
+/** @param {Attention} attention @param {{ mirror: Mirror, rights: Rights }} parts @returns {Child[]} */
+function attentionActions({ object, what, subject }, parts) {
+  if (!subject) return []
+  if ('resource' in subject.spec) return [optOutButton(/** @type {CleanupCandidate} */ (subject), parts)]
+  if ('className' in subject.spec) return [keepButton(/** @type {Environment} */ (subject), parts)]
+  const pipeline = /** @type {Pipeline} */ (subject)
+  const denied = deniedOf(pipeline, parts.rights)
+  const waiting = Object.entries(pipeline.status?.environments ?? {}).find(
+    ([, state]) => state.waitingApproval?.promotionId,
+  )
+  if (what === 'waits' && waiting?.[1].waitingApproval)
+    return decisionButtons(pipeline, waiting[0], waiting[1].waitingApproval, denied)
+  const retry = () => requestAction(pipeline, { decision: 'Retry', environment: '*' })
+  return what === 'failing' ? [actionButton('Retry', retry, { about: object.name, denied })] : []
+}
+
+/** The owner that an object names itself. @param {Attention['subject']} subject */
+function ownerIn(subject) {
+  const { owner } = /** @type {{ owner?: string | { address?: string } }} */ (subject?.status ?? {})
+  return typeof owner === 'string' ? owner : owner?.address
+}
+
+/** How many environments sleep, and how much was deleted. @param {Mirror} mirror */
+function environmentsText(mirror) {
+  const all = mirror.all('environments')
+  const asleep = all.filter(({ status }) => status?.power === 'Asleep').length
+  const week = Date.now() - 7 * day
+  const deleted = mirror.all('departures').filter(({ status }) => (parseTime(status?.goneAt) ?? 0) > week).length
+  const sleeping = all.length > 0 ? ` · ${asleep} of ${all.length} environments asleep` : ''
+  return `${sleeping}${deleted > 0 ? ` · ${deleted.toLocaleString()} deleted this week` : ''}`
 }
 
 /** @type {[string, string]} */
@@ -134,17 +269,15 @@ function keyOfItem({ system, object: { kind, namespace, name, uid } }) {
 /** @type {WeakMap<ManagedItem, string>} The text that the filter searches, made once. */
 const texts = new WeakMap()
 
-/** @param {ManagedItem} item @param {{ text: string, systems: Set<string> }} wanted */
-function isWanted(item, wanted) {
-  if (wanted.systems.size > 0 && !wanted.systems.has(item.system)) return false
-  if (wanted.text === '') return true
+/** @param {ManagedItem} item */
+function textOf(item) {
   let text = texts.get(item)
   if (text === undefined) {
     const { object, state } = item
-    text = `${object.kind}/${object.name} ${object.namespace ?? ''} ${state}`.toLowerCase()
+    text = `${object.kind}/${object.name} ${object.namespace ?? ''} ${state}`
     texts.set(item, text)
   }
-  return text.includes(wanted.text)
+  return text
 }
 
 /** The position of a time on the track, in percent: logarithmic, from a second to ninety days. @param {number} ms */
@@ -171,7 +304,7 @@ function itemRow(item) {
     {},
     h('div.who', {}, h('strong', { title: object.name }, object.name), h('small', {}, kindAndPlace(object))),
     h('div.state', {}, pill(state, toneOf(state)), h('small', { title: why }, why)),
-    h('div.when', { title: next?.at === undefined ? '' : formatMoment(next.at) }, when),
+    h('div.when', { title: exactMoment(next?.at) }, when),
     timeline(item, now),
   )
 }
@@ -192,34 +325,6 @@ function timeline({ next, system }, now) {
   return track
 }
 
-/** @type {Record<string, readonly string[]>} */
-const tones = {
-  good: ['Awake', 'Active', 'Succeeded', 'Ready', 'OptedOut', 'Complete', 'Restored'],
-  bad: [
-    'Leaving',
-    'Deleting',
-    'Failed',
-    'Broken',
-    'Due',
-    'InvalidSpec',
-    'TargetNotReadable',
-    'TargetForbidden',
-    'KindNotFound',
-    'TooManyTargets',
-    'TargetResolveError',
-    'ConditionCompileError',
-    'ConditionEvaluationError',
-    'ConditionResultNotBoolean',
-  ],
-  warn: ['Held', 'Marked', 'Notified', 'AwaitingApproval', 'Pending', 'Unknown', 'WaitingForConditions'],
-  calm: ['Superseded', 'Asleep', 'NotExpired', 'New', 'NoRevision'],
-}
-
-/** The colour a state is shown in. @param {string | undefined} state */
-export function toneOf(state = '') {
-  return Object.entries(tones).find(([, states]) => states.includes(state))?.[0] ?? 'plain'
-}
-
 /** @param {ManagedItem} item */
 function openItem({ object, system, state, since, next, why }) {
   const now = Date.now()
@@ -236,6 +341,12 @@ function openItem({ object, system, state, since, next, why }) {
       ['When', when],
       ['Why', withReadableTimes(why)],
     ]),
+    h('p', {}, h('a', { href: objectHref(object), onclick: closePanel }, 'Events, history and YAML')),
     h('div.actions', {}, object.uid && actionButton('What would be deleted with it?', () => openCascade(object))),
   )
+}
+
+/** @param {Event} event */
+function closePanel({ target }) {
+  if (target instanceof Element) target.closest('dialog')?.close()
 }

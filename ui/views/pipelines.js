@@ -1,14 +1,25 @@
 /** @import { Gate, Promotion, TargetStatus, EnvironmentStatus } from '../../src/apis/pipeline-status.ts' */
 /** @import { Pipeline } from '../../src/apis/pipeline.ts' */
 /** @import { Mirror } from '../mirror.js' */
+/** @import { Rights } from './cards.js' */
 /** @import { Child } from '../types.d.ts' */
-import { ask, session } from '../api.js'
+import { ask, pause, session } from '../api.js'
 import { confirm } from '../dialogs.js'
 import { h, link, pill } from '../dom.js'
 import { drawGraph } from '../graph.js'
+import { kinds } from '../kinds.js'
+import { objectHref } from '../objects.js'
 import { pipelineState, readyOf, shortRevision } from '../managed-items.js'
-import { formatAhead, formatDistance, formatMoment, formatSpan, parseTime, withReadableTimes } from '../time.js'
-import { toneOf } from './overview.js'
+import {
+  exactMoment,
+  formatAhead,
+  formatDistance,
+  formatMoment,
+  formatSpan,
+  parseTime,
+  withReadableTimes,
+} from '../time.js'
+import { toneOf } from '../tones.js'
 import { actionButton, cardHead, cardsView } from './cards.js'
 
 /** Pipelines as the environments a revision passes through, with the gates between them. @param {{ mirror: Mirror }} parts */
@@ -23,9 +34,14 @@ export function pipelinesView({ mirror }) {
     lists: ['pipelines'],
     mirror,
     items: () => mirror.all('pipelines').sort((left, right) => urgencyOf(left) - urgencyOf(right)),
-    card: (pipeline) => pipelineCard(pipeline),
+    card: (pipeline, rights) => pipelineCard(pipeline, deniedOf(pipeline, rights)),
     textOf: ({ metadata, status }) => `${metadata.name} ${metadata.namespace} ${status?.latestRevision ?? ''}`,
   })
+}
+
+/** Why the user may decide nothing for a pipeline; '' when they may. @param {Pipeline} pipeline @param {Rights} rights */
+export function deniedOf({ metadata: { namespace = '' } }, rights) {
+  return rights.denied({ verb: 'create', group: 'sojourn.dev', resource: 'approvals', namespace })
 }
 
 /** @param {Pipeline} pipeline */
@@ -49,28 +65,34 @@ function urgencyOf(pipeline) {
   return urgency
 }
 
-/** @param {Pipeline} pipeline */
-function pipelineCard(pipeline) {
+/** @param {Pipeline} pipeline @param {string} denied */
+function pipelineCard(pipeline, denied) {
   const { metadata, spec } = pipeline
   const { state, why } = stateOf(pipeline)
   const about = `${metadata.namespace} · ${spec.appRef.kind} ${spec.appRef.name}${spec.suspend ? ' · suspended' : ''}`
   return h(
     'article.card.wide',
     { 'aria-label': `Pipeline ${metadata.name}` },
-    cardHead(metadata, about, [state, toneOf(state)]),
+    cardHead(metadata, about, [state, toneOf(state)], objectHref({ ...kinds.pipelines, ...metadata })),
     h('p.why', {}, withReadableTimes(why)),
-    pipelineActions(pipeline),
+    pipelineActions(pipeline, denied),
     h('div.picture', {}, wayOf(pipeline)),
-    h('ol.environments', {}, ...spec.environments.map((environment) => environmentBox(pipeline, environment.name))),
+    h(
+      'ol.environments',
+      {},
+      ...spec.environments.map((environment) => environmentBox(pipeline, environment.name, denied)),
+    ),
     historyOf(pipeline),
-    revisionsOf(pipeline),
+    revisionsOf(pipeline, denied),
+    requestsOf(pipeline),
   )
 }
 
 /** The environments as a graph: what runs where and since when. @param {Pipeline} pipeline */
 function wayOf({ metadata, spec, status }) {
-  const nodes = spec.environments.map(({ name, dependsOn }, index) => {
-    const [through, ...also] = index === 0 ? [] : (dependsOn ?? [spec.environments[index - 1]?.name ?? ''])
+  const before = dependenciesOf(spec)
+  const nodes = spec.environments.map(({ name }) => {
+    const [through, ...also] = before.get(name) ?? []
     const { readyOn, promotion } = status?.environments?.[name] ?? {}
     const since = readyOn ? formatDistance(parseTime(readyOn.since) ?? Date.now(), Date.now()) : 'not ready'
     const tone =
@@ -92,6 +114,25 @@ function wayOf({ metadata, spec, status }) {
       .getElementById(`environment-${metadata.namespace}-${metadata.name}-${id}`)
       ?.scrollIntoView({ block: 'nearest', inline: 'center' })
   return drawGraph(nodes, { label: `The way of a revision through ${metadata.name}`, onSelect: focus })
+}
+
+/** What each environment depends on, the furthest along the way first: it is drawn to the right of that. @param {Pipeline['spec']} spec */
+function dependenciesOf({ environments }) {
+  const named = new Map(
+    environments.map(({ name, dependsOn }, index) => [
+      name,
+      index === 0 ? [] : (dependsOn ?? [environments[index - 1]?.name ?? '']),
+    ]),
+  )
+  /** @param {string} name @param {readonly string[]} seen @returns {number} */
+  const depthOf = (name, seen = []) =>
+    Math.max(
+      0,
+      ...(seen.includes(name) ? [] : (named.get(name) ?? []).map((from) => 1 + depthOf(from, [...seen, name]))),
+    )
+  return new Map(
+    [...named].map(([name, from]) => [name, from.toSorted((left, right) => depthOf(right) - depthOf(left))]),
+  )
 }
 
 /** The foldable parts that the user has opened; a card is built anew at every change. @type {Set<string>} */
@@ -132,20 +173,27 @@ function historyOf(pipeline) {
     .slice(0, shownEntries)
   if (entries.length === 0) return undefined
   const titles = ['When', 'Environment', 'Revision', 'Result', 'By', 'Lead time', 'Pull request']
-  return foldable(
-    pipeline,
-    `History (${entries.length})`,
-    h(
-      'div.scroll',
-      {},
-      h(
-        'table',
-        {},
-        h('thead', {}, h('tr', {}, ...titles.map((title) => h('th', { scope: 'col' }, title)))),
-        h('tbody', {}, ...entries.map(historyRow)),
-      ),
-    ),
-  )
+  return foldable(pipeline, `History (${entries.length})`, tableOf(titles, entries.map(historyRow)))
+}
+
+/** @param {string[]} titles @param {HTMLElement[]} rows */
+function tableOf(titles, rows) {
+  const head = h('tr', {}, ...titles.map((title) => h('th', { scope: 'col' }, title)))
+  return h('div.scroll', {}, h('table', {}, h('thead', {}, head), h('tbody', {}, ...rows)))
+}
+
+/** Who asked for what, and what became of it. @param {Pipeline} pipeline */
+function requestsOf(pipeline) {
+  const { requests = [] } = pipeline.status ?? {}
+  if (requests.length === 0) return undefined
+  const rows = requests.map(({ at, by, decision, environment, revision, result, comment }) => {
+    const time = parseTime(at)
+    const what = `${decision}${revision ? ` ${shortRevision(revision)}` : ''}`
+    const cells = [time === undefined ? '' : formatMoment(time), by, what, environment.replace('*', 'all'), result]
+    return h('tr', {}, ...[...cells, comment ?? ''].map((text) => h('td', {}, text)))
+  })
+  const titles = ['When', 'By', 'Request', 'Environment', 'Result', 'Comment']
+  return foldable(pipeline, `Requests (${requests.length})`, tableOf(titles, rows))
 }
 
 /** @param {{ environment: string, revision: string, phase: string, endedAt: string, approvedBy?: string[], requestedBy?: string, leadSeconds?: number, pullRequest?: string }} entry */
@@ -155,7 +203,7 @@ function historyRow({ environment, revision, phase, endedAt, approvedBy = [], re
   return h(
     'tr',
     {},
-    h('td', {}, at === undefined ? '' : formatMoment(at)),
+    h('td', { title: exactMoment(at) }, at === undefined ? '' : formatMoment(at)),
     h('td', {}, environment),
     h('td.revision', { title: revision }, shortRevision(revision)),
     h('td', {}, pill(phase, promotionTones.get(phase) ?? 'plain')),
@@ -165,8 +213,8 @@ function historyRow({ environment, revision, phase, endedAt, approvedBy = [], re
   )
 }
 
-/** The revisions seen in the first environment; each can be promoted. @param {Pipeline} pipeline */
-function revisionsOf(pipeline) {
+/** The revisions seen in the first environment; each can be promoted. @param {Pipeline} pipeline @param {string} denied */
+function revisionsOf(pipeline, denied) {
   const { revisions = [] } = pipeline.status ?? {}
   if (revisions.length === 0) return undefined
   const later = pipeline.spec.environments.slice(1)
@@ -175,47 +223,53 @@ function revisionsOf(pipeline) {
       'li',
       {},
       h('span.revision', { title: revision }, shortRevision(revision)),
-      h('small', {}, `seen ${formatDistance(parseTime(seenAt) ?? Date.now(), Date.now())}`),
+      h(
+        'small',
+        { title: exactMoment(parseTime(seenAt)) },
+        `seen ${formatDistance(parseTime(seenAt) ?? Date.now(), Date.now())}`,
+      ),
       ...later.map(({ name }) =>
         actionButton(
           `Promote to ${name}`,
           () => requestAction(pipeline, { decision: 'Promote', environment: name, revision }),
-          { about: revision },
+          { about: revision, denied },
         ),
       ),
     )
   return foldable(pipeline, `Revisions (${revisions.length})`, h('ul.revisions', {}, ...revisions.map(row)))
 }
 
-/** @param {Pipeline} pipeline */
-function pipelineActions(pipeline) {
+/** @param {Pipeline} pipeline @param {string} denied */
+function pipelineActions(pipeline, denied) {
   const { status, metadata } = pipeline
-  const isRetryable = Object.values(status?.environments ?? {}).some(
-    ({ promotion }) =>
-      promotion?.phase === 'Failed' || promotion?.phase === 'Rejected' || promotion?.because === 'RolloutTimedOut',
-  )
-  const isDrifted = status?.conditions?.some(({ type }) => type === 'Drifted')
+  const isRetryable =
+    status?.conditions?.some(({ type }) => type === 'Stalled' || type === 'Drifted') ||
+    Object.values(status?.environments ?? {}).some(({ promotion }) => promotion?.lastError || promotion?.nextAttemptAt)
   const about = metadata.name
   return h(
     'div.actions',
     {},
-    (isRetryable || isDrifted) &&
-      actionButton('Retry', () => requestAction(pipeline, { decision: 'Retry', environment: '*' }), { about }),
+    isRetryable &&
+      actionButton('Retry', () => requestAction(pipeline, { decision: 'Retry', environment: '*' }), { about, denied }),
     status?.suspension
       ? actionButton('Resume', () => requestAction(pipeline, { decision: 'Resume', environment: '*' }), {
           about,
+          denied,
           tone: 'primary',
         })
-      : actionButton('Suspend', () => requestAction(pipeline, { decision: 'Suspend', environment: '*' }), { about }),
+      : actionButton('Suspend', () => requestAction(pipeline, { decision: 'Suspend', environment: '*' }), {
+          about,
+          denied,
+        }),
   )
 }
 
 /** @type {Record<string, string>} */
 const consequences = {
   Promote:
-    'It passes the gates and approvals of the environment, but does not wait for those before it. It lasts until the next run.',
+    'It passes the gates and approvals of the environment, but does not wait for those before it. It lasts until a newer revision is due there.',
   Rollback:
-    'The previous good revision passes the gates and approvals of the environment. It lasts until the next run.',
+    'The previous good revision passes the gates and approvals of the environment. It lasts until a newer revision is due there.',
   Retry: 'Promotions that failed, were rejected, timed out or drifted are tried again.',
   Suspend: 'Nothing is promoted until a user resumes the pipeline. Open pull requests stay open.',
   Resume: 'Promotions continue as soon as their gates are open.',
@@ -226,7 +280,7 @@ const consequences = {
  * @param {Pipeline} pipeline
  * @param {{ decision: string, environment: string, revision?: string }} wanted
  */
-function requestAction(pipeline, { decision, environment, revision }) {
+export function requestAction(pipeline, { decision, environment, revision }) {
   confirm({
     title: `${decision}${revision ? ` ${shortRevision(revision)}` : ''}${environment === '*' ? '' : ` in ${environment}`}?`,
     text: consequences[decision] ?? '',
@@ -234,13 +288,26 @@ function requestAction(pipeline, { decision, environment, revision }) {
     tone: decision === 'Rollback' ? 'danger' : 'primary',
     reason: 'Comment',
     async run(comment) {
-      await createApproval(pipeline, { environment, decision, revision, comment })
-      return `${decision} of ${pipeline.metadata.name} requested`
+      const path = await createApproval(pipeline, { environment, decision, revision, comment })
+      const { state, message } = (await answerTo(path)) ?? {}
+      if (state === 'Ignored') throw new Error(`${decision} was refused: ${message}`)
+      return `${decision} of ${pipeline.metadata.name} requested${message ? `: ${message}` : ''}`
     },
   })
 }
 
+/** What the promoter made of a request; undefined when it has not answered in time. @param {string} path */
+async function answerTo(path) {
+  const signal = AbortSignal.timeout(3000)
+  for (; !signal.aborted; await pause(250, signal)) {
+    const { status } = await ask(path).catch(() => ({}))
+    if (status) return status
+  }
+  return undefined
+}
+
 /**
+ * Creates an Approval and returns its path.
  * @param {Pipeline} pipeline
  * @param {{ environment: string, decision: string, revision?: string, promotionId?: string, comment?: string }} said
  */
@@ -256,14 +323,13 @@ async function createApproval({ metadata, apiVersion, kind }, { environment, dec
     },
     spec: { pipeline: name, environment, decision, approver: session.user, ...given },
   }
-  await ask(`/apis/sojourn.dev/v1alpha1/namespaces/${encodeURIComponent(namespace)}/approvals`, {
-    method: 'POST',
-    body,
-  })
+  const path = `/apis/sojourn.dev/v1alpha1/namespaces/${encodeURIComponent(namespace)}/approvals`
+  const { metadata: created } = await ask(path, { method: 'POST', body })
+  return `${path}/${encodeURIComponent(created.name)}`
 }
 
-/** @param {Pipeline} pipeline @param {string} name */
-function environmentBox(pipeline, name) {
+/** @param {Pipeline} pipeline @param {string} name @param {string} denied */
+function environmentBox(pipeline, name, denied) {
   const state = /** @type {Partial<EnvironmentStatus>} */ (pipeline.status?.environments?.[name] ?? {})
   const { readyOn, targets = [], gates = [], promotion, waitingApproval } = state
   const running = readyOn?.revision ?? targets.find(({ revision }) => revision)?.revision
@@ -275,22 +341,29 @@ function environmentBox(pipeline, name) {
     h('p.revision', { title: running ?? '' }, running === undefined ? 'not known yet' : shortRevision(running)),
     h(
       'small',
-      {},
+      { title: exactMoment(parseTime(readyOn?.since)) },
       readyOn ? `ready ${formatDistance(parseTime(readyOn.since) ?? Date.now(), Date.now())}` : targetsText(targets),
     ),
     promotion && promotionLine(promotion),
     gates.length > 0 &&
       h('ul.gates', {}, ...gates.filter(({ state }) => state !== 'Open').map(gateLine), openGates(gates)),
-    waitingApproval?.promotionId && approvalBox(pipeline, name, waitingApproval),
-    (state.history ?? []).some(({ phase }) => phase === 'Succeeded') &&
+    waitingApproval?.promotionId && approvalBox(pipeline, name, waitingApproval, denied),
+    canRollBack(state) &&
       h(
         'div.actions',
         {},
         actionButton('Roll back', () => requestAction(pipeline, { decision: 'Rollback', environment: name }), {
           about: name,
+          denied,
         }),
       ),
   )
+}
+
+/** Whether an earlier revision is known. @param {Partial<EnvironmentStatus>} state */
+function canRollBack({ promotion, history = [] }) {
+  const isDelivered = promotion?.phase === 'Succeeded' || promotion?.phase === 'RollingOut'
+  return (isDelivered && promotion?.fromRevision) || history.some(({ phase }) => phase === 'Succeeded')
 }
 
 /** @param {readonly TargetStatus[]} targets */
@@ -330,7 +403,7 @@ function gateLine({ name, state, reason, message, nextCheckAt }) {
   const when = at === undefined ? '' : `, ${formatAhead(at, Date.now())}`
   return h(
     `li.gate.${state.toLowerCase()}`,
-    { title: at === undefined ? '' : formatMoment(at) },
+    { title: exactMoment(at) },
     h('span', { 'aria-hidden': 'true' }, sign),
     h('span', {}, `${name}: ${message ?? reason}${when}`),
   )
@@ -352,23 +425,34 @@ function openGates(gates) {
  * @param {Pipeline} pipeline
  * @param {string} environment
  * @param {NonNullable<EnvironmentStatus['waitingApproval']>} waiting
+ * @param {string} denied
  */
-function approvalBox(pipeline, environment, { revision, promotionId, required = 1, approvals = [] }) {
+function approvalBox(pipeline, environment, waiting, denied) {
+  const { revision, required = 1, approvals = [] } = waiting
   const given = approvals.filter(({ decision }) => decision === 'Approve')
-  const decide = (/** @type {'Approve' | 'Reject'} */ decision) =>
-    confirmDecision(pipeline, environment, { revision, promotionId, decision })
   return h(
     'div.approval',
     {},
     h('p', {}, `${revision} waits for approval (${given.length} of ${required})`),
     given.length > 0 && h('small', {}, `by ${given.map(({ approver }) => approver).join(', ')}`),
-    h(
-      'div.actions',
-      {},
-      actionButton('Reject', () => decide('Reject'), { about: `${revision} for ${environment}` }),
-      actionButton('Approve', () => decide('Approve'), { tone: 'primary', about: `${revision} for ${environment}` }),
-    ),
+    h('div.actions', {}, ...decisionButtons(pipeline, environment, waiting, denied)),
   )
+}
+
+/**
+ * @param {Pipeline} pipeline
+ * @param {string} environment
+ * @param {NonNullable<EnvironmentStatus['waitingApproval']>} waiting
+ * @param {string} denied
+ */
+export function decisionButtons(pipeline, environment, { revision, promotionId }, denied) {
+  const about = `${revision} for ${environment}`
+  const decide = (/** @type {'Approve' | 'Reject'} */ decision) =>
+    confirmDecision(pipeline, environment, { revision, promotionId, decision })
+  return [
+    actionButton('Reject', () => decide('Reject'), { about, denied }),
+    actionButton('Approve', () => decide('Approve'), { tone: 'primary', about, denied }),
+  ]
 }
 
 /**
@@ -377,16 +461,20 @@ function approvalBox(pipeline, environment, { revision, promotionId, required = 
  * @param {{ revision: string, promotionId?: string, decision: 'Approve' | 'Reject' }} options
  */
 function confirmDecision(pipeline, environment, { revision, promotionId, decision }) {
-  const { name } = pipeline.metadata
+  const { name, namespace } = pipeline.metadata
+  const gates = pipeline.status?.environments?.[environment]?.gates ?? []
+  const closed = gates.filter((gate) => gate.state !== 'Open' && gate.name !== 'approval')
+  const waits = closed.map((gate) => `${gate.name} (${gate.message ?? gate.reason})`).join(', ')
   const isYes = decision === 'Approve'
   confirm({
     title: `${decision} ${revision}?`,
     text: isYes
-      ? `${name} promotes ${revision} to ${environment} as soon as its other gates are open.`
+      ? `${name} promotes ${revision} to ${environment} ${waits ? `as soon as these gates are open: ${waits}` : 'at once: no other gate is closed'}.`
       : `${name} does not promote ${revision} to ${environment}.`,
     action: decision,
     tone: isYes ? 'primary' : 'danger',
     reason: 'Comment',
+    ...(isYes ? { whatIf: { namespace, assume: [`approve:${namespace}/${name}/${environment}`] } } : {}),
     async run(comment) {
       await createApproval(pipeline, { environment, decision, revision, promotionId, comment })
       return `${revision} ${isYes ? 'approved' : 'rejected'} for ${environment}`

@@ -4,6 +4,8 @@ import { ask, patch, unlessThere } from '../api.js'
 import { CardGrid } from '../card-grid.js'
 import { confirm } from '../dialogs.js'
 import { fill, h, pill } from '../dom.js'
+import { managedItemsOf } from '../managed-items.js'
+import { rightsOf } from '../rights.js'
 import { formatDistance, formatMoment, nowText, parseTime } from '../time.js'
 import { actionButton, emptyNote } from './cards.js'
 
@@ -27,7 +29,12 @@ export function doorStateOf(mirror) {
 /** The deletion safeguards: circuit breaker, pause and dry run. @param {{ mirror: Mirror }} parts @returns {View} */
 export function safetyView({ mirror }) {
   const scroller = document.getElementById('main') ?? document.documentElement
-  const grid = new CardGrid({ card: switchCard, keyOf: ({ title }) => title, scroller })
+  const rights = rightsOf(() => show())
+  const grid = new CardGrid({
+    card: (/** @type {Switch} */ given) => switchCard(given, rights.denied(access)),
+    keyOf: ({ title }) => title,
+    scroller,
+  })
   const note = h('div')
   const show = () => {
     const refused = mirror.readError('door')
@@ -59,6 +66,28 @@ export function safetyView({ mirror }) {
   }
 }
 
+/** What is due, or within this time. @param {Mirror} mirror @param {number} withinMs */
+function dueWithin(mirror, withinMs) {
+  const now = Date.now()
+  return managedItemsOf(mirror, now).filter(({ next }) => next?.isEnd && (next.at ?? now) <= now + withinMs).length
+}
+
+/** What follows when deletions go on. @param {Mirror} mirror */
+function dueText(mirror) {
+  const due = dueWithin(mirror, 0)
+  return due === 0
+    ? 'Nothing is due at the moment.'
+    : `${due} due or held object${due === 1 ? ' is' : 's are'} deleted at once.`
+}
+
+/** What does not happen while deletions are stopped. @param {Mirror} mirror */
+function soonText(mirror) {
+  const due = dueWithin(mirror, 86_400_000)
+  return due === 0
+    ? 'Nothing is due in the next 24 hours.'
+    : `${due} due in the next 24 hours stay${due === 1 ? 's' : ''}.`
+}
+
 /** @typedef {{ title: string, state: string[], text: string, action: string, tone: string, onAsk: () => void }} Switch */
 
 /** @param {DoorState} state @param {Mirror} mirror @returns {Switch} */
@@ -80,7 +109,7 @@ function breakerSwitch({ isOpen, because, openedAt, closedAt }, mirror) {
 function closeBreaker(mirror) {
   confirm({
     title: 'Close the circuit breaker?',
-    text: 'The counts start anew, and objects that are due may be deleted at once. Check the departures first.',
+    text: `The counts start anew. ${dueText(mirror)} Check the departures first.`,
     action: 'Close breaker',
     tone: 'danger',
     run: () =>
@@ -96,7 +125,7 @@ function closeBreaker(mirror) {
 function openBreaker(mirror) {
   confirm({
     title: 'Open the circuit breaker?',
-    text: 'Nothing is deleted until the breaker is closed.',
+    text: `Nothing is deleted until the breaker is closed. ${soonText(mirror)}`,
     action: 'Open breaker',
     reason: 'Reason',
     run: (reason) =>
@@ -119,9 +148,7 @@ function pauseSwitch({ isPaused }, mirror) {
     onAsk: () =>
       confirm({
         title: isPaused ? 'Resume deletions?' : 'Pause all deletions?',
-        text: isPaused
-          ? 'Objects that are due may be deleted at once.'
-          : 'No system deletes anything until you resume.',
+        text: isPaused ? dueText(mirror) : `No system deletes anything until you resume. ${soonText(mirror)}`,
         action: isPaused ? 'Resume' : 'Pause',
         tone: isPaused ? 'danger' : 'primary',
         run: () =>
@@ -141,9 +168,7 @@ function dryRunSwitch({ isDryRun }, mirror) {
     onAsk: () =>
       confirm({
         title: isDryRun ? 'Turn off dry run?' : 'Turn on dry run?',
-        text: isDryRun
-          ? 'Objects that are due may be deleted at once.'
-          : 'Systems decide and report, but delete nothing.',
+        text: isDryRun ? dueText(mirror) : `Systems decide and report, but delete nothing. ${soonText(mirror)}`,
         action: isDryRun ? 'Turn off dry run' : 'Turn on dry run',
         tone: isDryRun ? 'danger' : 'primary',
         run: () =>
@@ -156,14 +181,16 @@ function dryRunSwitch({ isDryRun }, mirror) {
   }
 }
 
-/** @param {Switch} options */
-function switchCard({ title, state: [word = '', colour], text, action, tone, onAsk }) {
+const access = { verb: 'patch', group: '', resource: 'configmaps', namespace: 'sojourn-system', name: 'sojourn-door' }
+
+/** @param {Switch} options @param {string} denied */
+function switchCard({ title, state: [word = '', colour], text, action, tone, onAsk }, denied) {
   return h(
     'article.card',
     { 'aria-label': title },
     h('header', {}, h('h2', {}, title), pill(word, colour)),
     h('p', {}, text),
-    h('div.actions', {}, actionButton(action, onAsk, { tone })),
+    h('div.actions', {}, actionButton(action, onAsk, { tone, denied })),
   )
 }
 

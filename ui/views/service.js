@@ -1,39 +1,43 @@
 /** @import { Step } from '../day-chart.js' */
 /** @import { Mirror } from '../mirror.js' */
+/** @import { Rights } from './cards.js' */
 /** @import { Service, View } from '../types.d.ts' */
-import { ApiError, ask, messageIn } from '../api.js'
+import { ApiError, ask, messageIn, patch } from '../api.js'
 import { dayChart } from '../day-chart.js'
+import { confirm } from '../dialogs.js'
 import { factList, fill, h, pill } from '../dom.js'
+import { rightsOf } from '../rights.js'
 import { callersOf, faultOf, serviceStateOf, workloadOf } from '../service-state.js'
-import { formatAhead, formatDistance, formatMoment, parseTime } from '../time.js'
-import { emptyNote } from './cards.js'
+import { exactMoment, formatAhead, formatDistance, formatMoment, timeText } from '../time.js'
+import { objectHref } from '../objects.js'
+import { actionButton, emptyNote } from './cards.js'
+import { eventsAbout, eventsPart } from './object.js'
 
 const askEveryMs = 5000
-const maxEvents = 20
 
 /** @typedef {{ inFlight: number, waiting: number, history: Step[] }} Now its state in the proxy replica that answered */
-/** @typedef {{ type: string, reason: string, message: string, lastTimestamp?: string, involvedObject: { kind: string, name: string } }} Event */
 
 /** One on-demand Service: its state, the route of its callers, its last day and its Events. @param {{ mirror: Mirror, of: string }} parts @returns {View} */
 export function serviceView({ mirror, of }) {
   const [namespace = '', name = ''] = of.split('/')
   const body = h('div')
+  const rights = rightsOf(() => show())
   /** @type {Now | undefined} */
   let seen
-  /** @type {Event[] | undefined} */
+  /** @type {Awaited<ReturnType<typeof eventsAbout>> | undefined} */
   let events
   let problem = ''
   const find = () => mirror.find('services', namespace, name)
   const show = () => {
     const service = find()
-    if (service) return fill(body, ...serviceDetails(service, mirror, { seen, events }), h('p.problem', {}, problem))
+    if (service)
+      return fill(body, ...serviceDetails(service, { mirror, rights }, { seen, events }), h('p.problem', {}, problem))
     fill(body, mirror.isComplete ? emptyNote(`There is no Service ${name} in ${namespace}.`) : emptyNote('Loading…'))
   }
   /** Reads Events and history. What cannot be read keeps its last known state. */
   const read = async () => {
-    const service = find()
     const path = `/sojourn/v1alpha1/on-demand/${encodeURIComponent(namespace)}/${encodeURIComponent(name)}`
-    const [said, day] = await Promise.allSettled([service ? eventsOf(service, mirror) : [], ask(path)])
+    const [said, day] = await Promise.allSettled([eventsOf(find(), mirror), ask(path)])
     // Without an activator there is no history.
     const isUnknown = day.status === 'rejected' && day.reason instanceof ApiError && day.reason.status === 404
     if (said.status === 'fulfilled') events = said.value
@@ -61,13 +65,14 @@ export function serviceView({ mirror, of }) {
 
 /**
  * @param {Service} service
- * @param {Mirror} mirror
- * @param {{ seen: Now | undefined, events: readonly Event[] | undefined }} read
+ * @param {{ mirror: Mirror, rights: Rights }} parts
+ * @param {{ seen: Now | undefined, events: Awaited<ReturnType<typeof eventsAbout>> | undefined }} read
  */
-function serviceDetails(service, mirror, { seen, events }) {
+function serviceDetails(service, { mirror, rights }, { seen, events }) {
   const now = Date.now()
   const current = serviceStateOf(service, workloadOf(mirror, service), now)
   const callers = callersOf(service)
+  const { namespace, name } = service.metadata
   return [
     h(
       'article.card.wide.service',
@@ -86,38 +91,63 @@ function serviceDetails(service, mirror, { seen, events }) {
       faultNote(service),
       callers && h('p.why', {}, callers.message),
       h('p.why', {}, current.why),
+      h(
+        'p',
+        {},
+        h('a', { href: objectHref({ apiVersion: 'v1', kind: 'Service', namespace, name }) }, 'History and YAML'),
+      ),
+      h('div.actions', {}, powerButton(service, { mirror, rights })),
     ),
-    h('h2', {}, 'Events'),
-    events?.length === 0 && emptyNote('No Events in the last hour.'),
-    events && events.length > 0 && h('ul.events.card', {}, ...events.map((event) => eventLine(event, now))),
+    ...eventsPart(events),
   ]
 }
 
-/** @param {Event} event @param {number} now */
-function eventLine({ type, reason, message, lastTimestamp, involvedObject: { kind, name } }, now) {
-  const at = parseTime(lastTimestamp)
-  return h(
-    'li',
-    {},
-    pill(reason, type === 'Warning' ? 'warn' : 'plain'),
-    ` ${message} `,
-    h('small', { title: formatMoment(at) }, `${kind} ${name}${at === undefined ? '' : `, ${formatDistance(at, now)}`}`),
-  )
+/** The Events of a Service and its workload. @param {Service | undefined} service @param {Mirror} mirror */
+async function eventsOf(service, mirror) {
+  if (!service) return []
+  const about = [service, workloadOf(mirror, service)].flatMap((object) => object?.metadata.uid ?? [])
+  return eventsAbout(service.metadata.namespace ?? '', about)
 }
 
-/** The Events of a Service and its workload, newest first. @param {Service} service @param {Mirror} mirror @returns {Promise<Event[]>} */
-async function eventsOf(service, mirror) {
-  const { namespace } = service.metadata
-  const about = [service, workloadOf(mirror, service)].flatMap((object) => object?.metadata.uid ?? [])
-  const lists = await Promise.all(
-    about.map((uid) => {
-      const query = new URLSearchParams({ fieldSelector: `involvedObject.uid=${uid}` })
-      return ask(`/api/v1/namespaces/${namespace}/events?${query}`)
-    }),
-  )
-  const all = /** @type {Event[]} */ (lists.flatMap(({ items }) => items))
-  const timeOf = (/** @type {Event} */ { lastTimestamp }) => parseTime(lastTimestamp) ?? 0
-  return all.sort((left, right) => timeOf(right) - timeOf(left)).slice(0, maxEvents)
+const powerMs = 8 * 3_600_000
+
+/** Wakes the workload of a Service, or puts it to sleep, as `sojourn wake` does. @param {Service} service @param {{ mirror: Mirror, rights: Rights }} parts */
+export function powerButton(service, { mirror, rights }) {
+  const workload = workloadOf(mirror, service)
+  if (!workload) return undefined
+  const { name, namespace = '' } = workload.metadata
+  const isStateful = mirror.find('statefulsets', namespace, name) === workload
+  const resource = isStateful ? 'statefulsets' : 'deployments'
+  const isWake = (workload.spec?.replicas ?? 1) === 0
+  const denied = rights.denied({ verb: 'patch', group: 'apps', resource, namespace })
+  const [action, kind] = [isWake ? 'Wake' : 'Sleep', isStateful ? 'StatefulSet' : 'Deployment']
+  const ask = () => {
+    const until = Date.now() + powerMs
+    const annotations = {
+      'sojourn.dev/awake-until': isWake ? timeText(until) : null,
+      'sojourn.dev/asleep-until': isWake ? null : timeText(until),
+      'sojourn.dev/by-hand-since': isWake ? null : timeText(Date.now()),
+      'sojourn.dev/contended': null,
+    }
+    const set = Object.fromEntries(Object.entries(annotations).filter(([, value]) => value !== null))
+    confirm({
+      title: `${action} ${name}?`,
+      text: isWake
+        ? `${kind} ${name} starts now and stays awake until ${formatMoment(until)}.`
+        : `${kind} ${name} stops now, until ${formatMoment(until)} at most. A request through the proxy still wakes it.`,
+      action,
+      whatIf: {
+        namespace,
+        apply: [{ apiVersion: 'apps/v1', kind, metadata: { namespace, name, annotations: set } }],
+      },
+      async run() {
+        const path = `/apis/apps/v1/namespaces/${namespace}/${resource}/${name}`
+        mirror.put(resource, await patch(path, { metadata: { annotations } }))
+        return isWake ? `${name} wakes` : `${name} goes to sleep`
+      },
+    })
+  }
+  return actionButton(action, ask, { about: name, denied })
 }
 
 /** @param {Service} service */
@@ -133,11 +163,7 @@ export function toneOf(state) {
 /** What happens to it without requests. @param {ReturnType<typeof serviceStateOf>} current @param {number} now */
 export function whatNext({ state, next }, now) {
   const calm = state === 'Asleep' ? 'wakes with the next request' : 'no change planned'
-  return h(
-    'p.big',
-    { title: next ? formatMoment(next.at) : '' },
-    next ? `${next.what} ${formatAhead(next.at, now)}` : calm,
-  )
+  return h('p.big', { title: exactMoment(next?.at) }, next ? `${next.what} ${formatAhead(next.at, now)}` : calm)
 }
 
 /**

@@ -1,12 +1,13 @@
 /** @import { Step } from '../day-chart.js' */
 /** @import { Mirror } from '../mirror.js' */
+/** @import { Rights } from './cards.js' */
 /** @import { Service, View } from '../types.d.ts' */
 import { ask } from '../api.js'
 import { dayChart } from '../day-chart.js'
 import { factList, h } from '../dom.js'
 import { isOnDemand, serviceStateOf, workloadOf } from '../service-state.js'
 import { cardHead, cardsView } from './cards.js'
-import { factsOf, faultNote, idOf, serviceView, toneOf, whatNext } from './service.js'
+import { factsOf, faultNote, idOf, powerButton, serviceView, toneOf, whatNext } from './service.js'
 
 const askEveryMs = 5000
 
@@ -25,7 +26,7 @@ export function servicesView({ mirror, of }) {
     lists: ['services', 'deployments', 'statefulsets'],
     mirror,
     items: () => mirror.all('services').filter(isOnDemand),
-    card: (service) => serviceCard(service, mirror, days.get(idOf(service))),
+    card: (service, rights) => serviceCard(service, { mirror, rights }, days.get(idOf(service))),
     textOf: ({ metadata }) =>
       `${metadata.name} ${metadata.namespace} ${metadata.annotations?.['proxless/domains'] ?? ''}`,
   })
@@ -48,11 +49,11 @@ export function servicesView({ mirror, of }) {
   }
 }
 
-/** @param {Service} service @param {Mirror} mirror @param {Step[] | undefined} day */
-function serviceCard(service, mirror, day) {
+/** @param {Service} service @param {{ mirror: Mirror, rights: Rights }} parts @param {Step[] | undefined} day */
+function serviceCard(service, parts, day) {
   const { namespace, name } = service.metadata
   const now = Date.now()
-  const current = serviceStateOf(service, workloadOf(mirror, service), now)
+  const current = serviceStateOf(service, workloadOf(parts.mirror, service), now)
   const { state, why } = current
   return h(
     `article.card.service.${state.toLowerCase()}`,
@@ -63,6 +64,7 @@ function serviceCard(service, mirror, day) {
     factList(factsOf(service, current, now)),
     faultNote(service),
     h('p.why', {}, why),
+    h('div.actions', {}, powerButton(service, parts)),
   )
 }
 

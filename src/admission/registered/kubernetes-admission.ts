@@ -5,6 +5,7 @@ import { shippedPolicies } from '../policies/policy.ts'
 import { Followed } from './followed.ts'
 import { limitRangeAdmission } from './limit-ranges.ts'
 import { mutatingPolicies, runMutators } from './mutations.ts'
+import { followPolicyTypes } from './type-check.ts'
 import { group, validateByPolicies } from './policies.ts'
 import { Quotas } from './quotas.ts'
 import { hasWebhooks, mutatingWebhooks, validateByWebhooks, type WebhookPorts } from './webhooks.ts'
@@ -55,6 +56,7 @@ export class KubernetesAdmission {
     const limits = ['limitranges', 'resourcequotas'].map((resource): [string, readonly KubeObject[]] => [resource, []])
     const followed = new Followed(this.#store, new Map([...resources, ...limits]))
     this.#ports = { ...ports, store: this.#store, followed }
+    followPolicyTypes(this.#store, ports.server)
     this.#limits = [limitRangeAdmission(followed), new Quotas(this.#store, followed, ports.server).hook]
   }
 }

@@ -32,7 +32,8 @@ interface Binding extends StoredObject {
   }
 }
 
-interface Validating {
+/** What a ValidatingAdmissionPolicy says beyond every policy. */
+export interface Validating {
   readonly validations?: readonly {
     readonly expression: string
     readonly message?: string

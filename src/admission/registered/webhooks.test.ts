@@ -7,7 +7,7 @@ import { issueCertificate } from '../../apiserver/auth/certificates/certificate.
 import { MemoryStore } from '../../apiserver/store/memory-store.ts'
 import { Client } from '../../client/client.ts'
 import { configMaps, services } from '../../kube/core-types.ts'
-import type { KubeObject, ResourceType } from '../../kube/object.ts'
+import type { KubeObject, ResourceType, StoredObject } from '../../kube/object.ts'
 import { networkHttp } from '../../runtime/http/http.ts'
 import { Outgoing } from '../../runtime/http/outgoing.ts'
 import { systemClock } from '../../runtime/time/clock.ts'
@@ -155,6 +155,25 @@ describe('webhooks', () => {
       metadata: { generateName: 'made-', namespace: 'default' },
     } as never)
     expect(asked[0]?.object?.metadata).toMatchObject({ uid: made.metadata.uid, name: made.metadata.name })
+  })
+
+  it('stores the addresses that the webhook saw', async () => {
+    await register('Validating', { rules: [{ ...rules[0], resources: ['services'] }] })
+    const metadata = { name: 'shown', namespace: 'default' }
+    const { spec } = await client.create<StoredObject>(services, {
+      apiVersion: 'v1',
+      kind: 'Service',
+      metadata,
+      spec: {
+        type: 'NodePort',
+        ports: [
+          { port: 80, name: 'a' },
+          { port: 81, name: 'b' },
+        ],
+      },
+    } as KubeObject)
+    expect(asked.map(({ object }) => (object as StoredObject).spec)).toEqual([spec])
+    expect(spec).toMatchObject({ clusterIP: expect.stringMatching(/^10\.96/) as string })
   })
 
   it('applies patches in order and calls again what asks for it', async () => {

@@ -33,6 +33,7 @@ export class Discovery {
   readonly serve = (request: EdgeRequest, path: string): Answer | undefined => {
     const [root, group, version, ...rest] = path.split('/').filter(Boolean)
     if (rest.length > 0) return undefined
+    if (!root) return json({ paths: this.#paths() })
     if (root === 'api') return version ? undefined : this.#core(request, group)
     if (root === 'apis') return this.#named(request, group, version)
     return undefined
@@ -50,6 +51,16 @@ export class Discovery {
     if (!version) return group && json(apiGroup(group))
     const found = group?.versions.find((candidate) => candidate.version === version)
     return found && json(apiResourceList(found))
+  }
+
+  /** What `/` lists: all paths that a client may follow. */
+  #paths(): readonly string[] {
+    const versions = this.groups().flatMap(({ name, versions: all }) =>
+      name === ''
+        ? all.map(({ version }) => `/api/${version}`)
+        : [`/apis/${name}`, ...all.map(({ groupVersion }) => `/apis/${groupVersion}`)],
+    )
+    return [...otherPaths, ...versions].toSorted()
   }
 
   #find(name: string): Group | undefined {
@@ -84,3 +95,16 @@ export class Discovery {
     return made
   }
 }
+
+const otherPaths = [
+  '/.well-known/openid-configuration',
+  '/api',
+  '/apis',
+  '/healthz',
+  '/livez',
+  '/openapi/v2',
+  '/openapi/v3',
+  '/openid/v1/jwks',
+  '/readyz',
+  '/version',
+]

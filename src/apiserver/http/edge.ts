@@ -7,6 +7,7 @@ import type { ServedKind } from '../kinds/contract/served-kind.ts'
 import type { User } from '../objects/contract/request.ts'
 import { failure, text, type Answer } from './response/answer.ts'
 import type { EdgeRequest } from './request/edge-request.ts'
+import { negotiateEncoding } from './request/accept.ts'
 import { applyImpersonation } from './request/impersonation.ts'
 import { requestInfo, selectedName, type RequestInfo, type ResourceRequest } from './request/request-info.ts'
 import { serveResource, type ResourceCall, type ResourcePorts } from './resource-endpoint.ts'
@@ -42,6 +43,12 @@ export class Edge {
   }
 
   async handle(request: EdgeRequest): Promise<Answer> {
+    const answer = await this.#answer(request)
+    const encoding = negotiateEncoding(request)
+    return encoding ? { ...answer, encoding } : answer
+  }
+
+  async #answer(request: EdgeRequest): Promise<Answer> {
     try {
       return await this.#serve(request)
     } catch (error) {
@@ -93,7 +100,9 @@ export class Edge {
     const handler = handlers.get(handlerKey(type, info))
     if (handler) return handler(call)
     requireVerb(type, info)
-    return serveResource(this.#ports, call)
+    const answer = await serveResource(this.#ports, call)
+    const deprecation = type.custom ? type.custom.deprecationWarning : deprecatedKinds[type.resource]
+    return deprecation ? { ...answer, warnings: [deprecation, ...(answer.warnings ?? [])] } : answer
   }
 
   /** As kube-apiserver: a Status for an unknown resource of a built-in group, plain text for an unknown group. */
@@ -118,6 +127,10 @@ function accessOf(info: RequestInfo, { query }: EdgeRequest): Access {
   if (info.kind === 'path') return { verb: info.verb, path: info.path }
   const { verb, group, resource, subresource, namespace } = info
   return { verb, group, resource, subresource, namespace, name: selectedName(info, query) }
+}
+
+const deprecatedKinds: Readonly<Record<string, string>> = {
+  endpoints: 'v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice',
 }
 
 function handlerKey({ resource }: ServedKind, { verb, subresource }: ResourceRequest): string {

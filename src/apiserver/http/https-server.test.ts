@@ -1,9 +1,12 @@
+import { once } from 'node:events'
+import { connect as connectHttp2, type OutgoingHttpHeaders } from 'node:http2'
 import { request as httpsRequest, type RequestOptions } from 'node:https'
 import type { IncomingHttpHeaders } from 'node:http'
 import { connect } from 'node:tls'
 import { gunzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { systemClock } from '../../runtime/time/clock.ts'
+import { decodeProtobuf } from '../schema/wire/protobuf.ts'
 import { startTestServer, type TestServer } from '../../../test/apiserver/test-server.ts'
 
 interface Reply {
@@ -174,6 +177,69 @@ describe('the API over TLS', () => {
     const { text } = await send('/api/v1/namespaces?limit=1')
     expect(JSON.parse(text)).toMatchObject({ kind: 'NamespaceList', items: [{ metadata: { name: 'default' } }] })
     expect(Object.keys((JSON.parse(text) as { items: object[] }).items[0] ?? {})).not.toContain('kind')
+  })
+
+  it('lists its paths at / for clients that are not browsers', async () => {
+    expect(JSON.parse((await send('/')).text)).toMatchObject({
+      paths: expect.arrayContaining(['/api/v1', '/apis/apps/v1', '/version']) as unknown,
+    })
+  })
+
+  it('indents JSON for ?pretty', async () => {
+    const { text } = await send('/api/v1/namespaces/default?pretty=true')
+    expect(text).toMatch(/^{\n {2}"apiVersion": "v1",\n/)
+  })
+
+  it('writes YAML and protobuf for clients that accept only these', async () => {
+    const yaml = await send('/api/v1/namespaces', { headers: { accept: 'application/yaml' } })
+    expect(yaml.headers['content-type']).toBe('application/yaml')
+    expect(yaml.text).toMatch(/^apiVersion: v1\nitems:\n- metadata:\n {4}creationTimestamp: '2/)
+    const accept = 'application/vnd.kubernetes.protobuf'
+    const protobuf = await send('/api/v1/namespaces/default', { headers: { accept } })
+    expect(protobuf.headers['content-type']).toBe(accept)
+    expect(decodeProtobuf(protobuf.bytes)).toMatchObject({ kind: 'Namespace', metadata: { name: 'default' } })
+    const missing = await send('/api/v1/namespaces/missing', { headers: { accept } })
+    expect(decodeProtobuf(missing.bytes)).toMatchObject({ kind: 'Status', reason: 'NotFound', code: 404 })
+  })
+
+  it('streams watches in protobuf, and refuses them in YAML', async () => {
+    const path = '/api/v1/namespaces?watch=true&timeoutSeconds=1'
+    const { bytes, headers } = await send(path, { headers: { accept: 'application/vnd.kubernetes.protobuf' } })
+    expect(headers['content-type']).toBe('application/vnd.kubernetes.protobuf;stream=watch')
+    expect(bytes.subarray(4).subarray(0, bytes.readUInt32BE()).toString('latin1')).toContain('ADDED')
+    expect((await send(path, { headers: { accept: 'application/yaml' } })).status).toBe(406)
+  })
+
+  it('serves HTTP/2, with a watch and a request on one connection', async () => {
+    const session = connectHttp2(`https://127.0.0.1:${port}`, { ca: server.credentials.authority })
+    const ask = (path: string, more: OutgoingHttpHeaders = {}) =>
+      session.request({ ':path': path, authorization: `Bearer ${token}`, ...more })
+    const watch = ask('/api/v1/configmaps?watch=true&resourceVersion=0&labelSelector=h2')
+    watch.setEncoding('utf8')
+    const [head] = (await once(watch, 'response')) as [IncomingHttpHeaders]
+    expect(head).toMatchObject({ ':status': 200, 'content-type': 'application/json' })
+    const create = ask('/api/v1/namespaces/default/configmaps', { ':method': 'POST' })
+    create.end(JSON.stringify({ metadata: { name: 'h2', labels: { h2: 'yes' } } }))
+    const [created] = (await once(create, 'response')) as [IncomingHttpHeaders]
+    expect(created[':status' as keyof IncomingHttpHeaders]).toBe(201)
+    const [line] = (await once(watch, 'data')) as [string]
+    expect(JSON.parse(line)).toMatchObject({ type: 'ADDED', object: { metadata: { name: 'h2' } } })
+    session.destroy()
+  })
+
+  it('ends a body over HTTP/2 that does not arrive', async () => {
+    await using slow = await startTestServer({ clock: systemClock, limits: { requestMs: 50 } })
+    const { port: slowPort } = await slow.listen({ port: 0 })
+    const session = connectHttp2(`https://127.0.0.1:${slowPort}`, { ca: slow.credentials.authority })
+    const create = session.request({
+      ':path': '/api/v1/namespaces/default/configmaps',
+      ':method': 'POST',
+      authorization: `Bearer ${slow.credentials.tokens.tokenOf('system:admin') ?? ''}`,
+    })
+    create.on('error', () => {})
+    create.write('{')
+    await once(create, 'close')
+    session.destroy()
   })
 
   it('answers a review only as itself, not as a Table', async () => {

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import type { IncomingMessage, ServerResponse } from 'node:http'
-import { createServer, type Server } from 'node:https'
+import type { IncomingMessage, ServerOptions as HttpServerOptions, ServerResponse } from 'node:http'
+import { constants, createSecureServer, type Http2SecureServer, type Http2ServerRequest } from 'node:http2'
 import type { AddressInfo, Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
 import { StatusError } from '../../kube/status-error.ts'
@@ -13,6 +13,7 @@ import { bytesBody } from './request/body.ts'
 import { readBody } from './request/read-body.ts'
 import type { Edge } from './edge.ts'
 import type { EdgeRequest } from './request/edge-request.ts'
+import { protobufWatch } from './response/encoding.ts'
 import { writeAnswer, writeHead } from './response/response-writer.ts'
 import { WatchLimit } from './response/watch-limit.ts'
 import { WatchWriter } from './response/watch-writer.ts'
@@ -58,6 +59,9 @@ export const defaultLimits: HttpsLimits = {
   stallMs: 60_000,
 }
 
+/** After which time a connection without requests is closed. */
+const idleMs = 120_000
+
 /** What the HTTPS server needs. */
 export interface HttpsPorts {
   readonly edge: Edge
@@ -76,35 +80,42 @@ export interface HttpsPorts {
   onInternalError(error: unknown, request: { readonly method: string; readonly path: string }): void
 }
 
-/** Serves the API and the application's pages on a TLS port. */
+/** Serves the API and the application's pages on a TLS port, over HTTP/2 and HTTP/1.1. */
 export class HttpsServer {
   readonly #ports: HttpsPorts
-  readonly #server: Server
+  readonly #server: Http2SecureServer
+  readonly #sockets = new Set<Socket>()
   readonly #watches: WatchLimit
 
   constructor(ports: HttpsPorts) {
     const { tls, limits } = ports
     this.#ports = ports
     this.#watches = new WatchLimit(limits.watchesPerUser)
-    this.#server = createServer(
+    this.#server = createSecureServer(
       {
+        allowHTTP1: true,
+        settings: { maxConcurrentStreams: 250 },
+        // Node's limit of 10 MB is for all streams of a connection; a slow watch alone may buffer one.
+        maxSessionMemory: 256,
         cert: tls.certificate,
         key: tls.key,
         ca: tls.authority,
         requestCert: true,
         rejectUnauthorized: false,
         minVersion: 'TLSv1.2',
-        maxHeaderSize: limits.urlLength + 64 * 1024,
-        requestTimeout: limits.requestMs,
-        headersTimeout: limits.requestMs,
-        // How often Node checks the two timeouts above.
-        connectionsCheckingInterval: Math.ceil(limits.requestMs / 4),
-        keepAliveTimeout: 120_000,
-        noDelay: true,
+        http1Options: http1Options(limits),
       },
-      (request, response) => void this.#serve(request, response),
+      // Requests and responses of HTTP/2 have the shape of those of HTTP/1.1, except for what is handled below.
+      (request, response) =>
+        void this.#serve(request as unknown as IncomingMessage, response as unknown as ServerResponse),
     )
     this.#server.on('clientError', refuse)
+    // Idle connections are told to go away; open watches on them end first.
+    this.#server.on('session', (session) => session.setTimeout(idleMs, () => session.close()))
+    this.#server.on('secureConnection', (socket) => {
+      this.#sockets.add(socket)
+      socket.once('close', () => this.#sockets.delete(socket))
+    })
   }
 
   listen({ port, host }: { readonly port: number; readonly host: string }): Promise<AddressInfo> {
@@ -122,18 +133,18 @@ export class HttpsServer {
     if (!this.#server.listening) return Promise.resolve()
     this.#watches.endAll()
     return new Promise((resolve) => {
-      const cancel = this.#ports.clock.after(graceMs, () => this.#server.closeAllConnections())
+      const cancel = this.#ports.clock.after(graceMs, () => this.#sockets.forEach((socket) => socket.destroy()))
       this.#server.close(() => {
         cancel()
         resolve()
       })
-      this.#server.closeIdleConnections()
     })
   }
 
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { method = 'GET', url = '' } = request
     const [path = ''] = url.split('?', 1)
+    request.headers.host ??= request.headers[':authority'] as string | undefined
     response.setHeader('audit-id', auditId(request))
     try {
       await this.#route(request, response, { method, path })
@@ -151,13 +162,24 @@ export class HttpsServer {
   ): Promise<void> {
     const { extraRoutes, limits, edge } = this.#ports
     checkUrl(request.url ?? '', limits.urlLength)
-    const route = extraRoutes(method, path)
+    // A browser gets the application's page at `/`, every other client the paths of the API.
+    const isApiRoot = path === '/' && !request.headers.accept?.includes('text/html')
+    const route = isApiRoot ? undefined : extraRoutes(method, path)
     const user = this.#userOf(request)
     if (route?.access === 'public') return route.serve(request, response, user ?? anonymous)
     if (!user && !this.#ports.isPublic(path)) throw new StatusError('Unauthorized', 'Unauthorized')
     if (route) return route.serve(request, response, this.#userForPage(request, user ?? anonymous, path))
-    const answer = await edge.handle(await edgeRequest(request, user ?? anonymous, path))
+    const answer = await edge.handle(await this.#edgeRequest(request, user ?? anonymous, path))
     await this.#write(request, response, answer, user)
+  }
+
+  /** `requestTimeout` of Node ends slow requests of HTTP/1.1 only. */
+  async #edgeRequest(request: IncomingMessage, user: User, path: string): Promise<EdgeRequest> {
+    const { clock, limits } = this.#ports
+    if (request.httpVersionMajor < 2 || !hasBody(request)) return edgeRequest(request, user, path)
+    const { stream } = request as unknown as Http2ServerRequest
+    const cancel = clock.after(limits.requestMs, () => stream.close(constants.NGHTTP2_CANCEL))
+    return edgeRequest(request, user, path).finally(cancel)
   }
 
   #userForPage({ method = 'GET', headers }: IncomingMessage, user: User, path: string): User {
@@ -192,6 +214,7 @@ export class HttpsServer {
         acceptsGzip: /\bgzip\b/.test(request.headers['accept-encoding']?.toString() ?? ''),
         isHead: request.method === 'HEAD',
         onStall: () => this.#ports.clock.after(this.#ports.limits.stallMs, () => response.destroy()),
+        breathe: () => this.#ports.clock.breathe(),
       },
     )
   }
@@ -203,12 +226,28 @@ export class HttpsServer {
   ): void {
     const { as, open } = answer.content
     const { clock, limits } = this.#ports
-    const writer = new WatchWriter(response, as, () => clock.after(limits.stallMs, () => response.destroy()))
+    const { encoding } = answer
+    const writer = new WatchWriter(response, { as, encoding }, () =>
+      clock.after(limits.stallMs, () => response.destroy()),
+    )
     this.#watches.take(user.name, response)
     writeHead(response, answer)
+    if (encoding === 'protobuf') response.setHeader('content-type', protobufWatch.type)
     // Headers are flushed only after the watch opened: opening may still fail with a Status.
     writer.attach(open(writer))
     response.flushHeaders()
+  }
+}
+
+function http1Options({ urlLength, requestMs }: HttpsLimits): HttpServerOptions {
+  return {
+    maxHeaderSize: urlLength + 64 * 1024,
+    requestTimeout: requestMs,
+    headersTimeout: requestMs,
+    // How often Node checks the two timeouts above.
+    connectionsCheckingInterval: Math.ceil(requestMs / 4),
+    keepAliveTimeout: idleMs,
+    noDelay: true,
   }
 }
 
@@ -224,12 +263,16 @@ function checkUrl(url: string, limit: number): void {
   if (!url.startsWith('/')) throw new StatusError('BadRequest', 'the request target is not a path')
 }
 
+function hasBody({ method }: IncomingMessage): boolean {
+  return method !== 'GET' && method !== 'HEAD'
+}
+
 async function edgeRequest(request: IncomingMessage, user: User, path: string): Promise<EdgeRequest> {
   const { method = 'GET', url = '', headers } = request
   const parameters = new URLSearchParams(url.slice(path.length + 1))
   const query = Object.create(null) as Record<string, string>
   for (const [name, value] of parameters) query[name] ??= value
-  const bytes = method === 'GET' || method === 'HEAD' ? new Uint8Array() : await readBody(request)
+  const bytes = hasBody(request) ? await readBody(request) : new Uint8Array()
   return {
     method,
     path,

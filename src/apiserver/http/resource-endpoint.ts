@@ -3,7 +3,7 @@ import { isStatusError, StatusError } from '../../kube/status-error.ts'
 import type { ServedKind } from '../kinds/contract/served-kind.ts'
 import type { Objects } from '../objects/objects.ts'
 import type { DeleteResult, WriteResult } from '../objects/contract/request.ts'
-import { negotiateForm, parseAccept } from './request/accept.ts'
+import { negotiateEncoding, negotiateForm, parseAccept } from './request/accept.ts'
 import type { Answer } from './response/answer.ts'
 import type { BodyType, EdgeRequest } from './request/edge-request.ts'
 import { decodeDeleteOptions, decodeObjectBody, decodePatchBody } from './request/object-body.ts'
@@ -41,6 +41,8 @@ export async function serveResource(ports: ResourcePorts, call: ResourceCall): P
     case 'list':
       return { status: 200, content: { is: 'list', list: await objects.list(selection(call)), as } }
     case 'watch':
+      // Events cannot be told apart in a stream of YAML.
+      if (negotiateEncoding(call.request) === 'yaml') throw notAcceptable('application/json')
       return { status: 200, content: { is: 'watch', open: (sink) => objects.watch(selection(call), sink), as } }
     case 'create':
       return written(
@@ -176,7 +178,7 @@ async function decodePatchOrNotFound(call: ResourceCall, objects: Objects, types
 }
 
 function presentation(ports: ResourcePorts, { request, info, type }: ResourceCall): Presentation {
-  const form = negotiateForm(request.headers['accept'])
+  const form = negotiateForm(request.headers['accept'], type.custom !== undefined)
   if (!form) throw notAcceptable(request.headers['accept'])
   const { as, version } = form
   switch (as) {

@@ -1,6 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { openTestObjects, type TestObjects } from '../../../test/apiserver/test-objects.ts'
 import { Upkeep } from '../objects/upkeep/upkeep.ts'
+import type { Definition } from './definitions/definition.ts'
+import { validateDefinition } from './definitions/validate-definition.ts'
 import { Kinds } from './kinds.ts'
 
 const definitions = 'apiextensions.k8s.io/v1/customresourcedefinitions'
@@ -225,7 +227,7 @@ describe('custom kinds', () => {
     const names = { plural: 'leases', kind: 'Lease' }
     const intruder = {
       ...definition({ group: 'coordination.k8s.io', names }),
-      metadata: { name: 'leases.coordination.k8s.io' },
+      metadata: { name: 'leases.coordination.k8s.io', annotations: { 'api-approved.kubernetes.io': 'unapproved' } },
     }
     const made = await world.create(definitions, intruder)
     expect(made.status).toMatchObject({
@@ -283,6 +285,18 @@ describe('custom kinds', () => {
         message: expect.stringContaining('spec.scope: Invalid value: "Cluster": field is immutable'),
       },
     )
+  })
+
+  it('keep rules that cost too much only where they are stored already', () => {
+    const texts = { type: 'array', items: { type: 'string' } }
+    const rules = [{ rule: 'self.a.all(x, self.b.exists(y, x == y))' }]
+    const costly = { type: 'object', properties: { a: texts, b: texts }, 'x-kubernetes-validations': rules }
+    const openAPIV3Schema = { type: 'object', properties: { spec: costly } }
+    const written = definition({}, { schema: { openAPIV3Schema }, selectableFields: [] }) as unknown as Definition
+    expect(validateDefinition(written).map(({ message }) => message)).toContainEqual(
+      expect.stringContaining('estimated rule cost exceeds budget by factor of more than 100x'),
+    )
+    expect(validateDefinition(written, written)).toEqual([])
   })
 
   it('are there again after a restart', async () => {

@@ -1,55 +1,12 @@
 import type { KubeObject } from '../../kube/object.ts'
 import { readOwn } from '../schema/types/set-own.ts'
-
-/** The field labels of built-in kinds, besides metadata.name and metadata.namespace. */
-const builtin: Readonly<Record<string, readonly string[]>> = {
-  pods: [
-    'spec.nodeName',
-    'spec.restartPolicy',
-    'spec.schedulerName',
-    'spec.serviceAccountName',
-    'spec.hostNetwork',
-    'status.phase',
-    'status.podIP',
-    'status.podIPs',
-    'status.nominatedNodeName',
-  ],
-  events: [
-    'involvedObject.kind',
-    'involvedObject.namespace',
-    'involvedObject.name',
-    'involvedObject.uid',
-    'involvedObject.apiVersion',
-    'involvedObject.resourceVersion',
-    'involvedObject.fieldPath',
-    'regarding.kind',
-    'regarding.namespace',
-    'regarding.name',
-    'regarding.uid',
-    'regarding.apiVersion',
-    'regarding.resourceVersion',
-    'regarding.fieldPath',
-    'reason',
-    'reportingComponent',
-    'reportingController',
-    'source',
-    'type',
-  ],
-  namespaces: ['status.phase'],
-  secrets: ['type'],
-  nodes: ['spec.unschedulable'],
-  services: ['spec.clusterIP', 'spec.type'],
-  replicationcontrollers: ['status.replicas'],
-  'replicasets.apps': ['status.replicas'],
-  'jobs.batch': ['status.successful'],
-  'certificatesigningrequests.certificates.k8s.io': ['spec.signerName'],
-}
+import { builtinFields } from './rules/builtin-rules.ts'
 
 const always = ['metadata.name', 'metadata.namespace']
 
 /** The field labels that selectors of a kind may use. */
 export function selectableFields(resource: string, more: readonly string[] = []): ReadonlySet<string> {
-  return new Set([...always, ...(builtin[resource] ?? []), ...more])
+  return new Set([...always, ...builtinFields(resource), ...more])
 }
 
 /** The values of these fields as selectors compare them; a missing field has the zero value of its type. */

@@ -46,6 +46,26 @@ describe("the server's own controllers", () => {
     await expect.poll(() => status('/api/v1/namespaces/default/serviceaccounts/default')).toBe(200)
   })
 
+  it('publish how clients are authenticated', async () => {
+    const path = '/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication'
+    await expect.poll(() => status(path)).toBe(200)
+    expect((await object(path))['data']).toEqual({ 'client-ca-file': server.credentials.authority })
+  })
+
+  it('fill token Secrets, also of a ServiceAccount that is created later', async () => {
+    const secrets = '/api/v1/namespaces/default/secrets'
+    const annotations = { 'kubernetes.io/service-account.name': 'robot' }
+    const type = 'kubernetes.io/service-account-token'
+    await send('POST', secrets, { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'token', annotations }, type })
+    await send('POST', '/api/v1/namespaces/default/serviceaccounts', { metadata: { name: 'robot' } })
+    const data = async () => ((await object(`${secrets}/token`))['data'] ?? {}) as Record<string, string>
+    await expect.poll(async () => Object.keys(await data()).toSorted()).toEqual(['ca.crt', 'namespace', 'token'])
+    const token = Buffer.from((await data())['token'] ?? '', 'base64').toString()
+    expect(server.userOfToken(token)?.name).toBe('system:serviceaccount:default:robot')
+    await send('DELETE', `${secrets}/token`)
+    expect(server.userOfToken(token)).toBeUndefined()
+  })
+
   it('publish the address of the server as the Service default/kubernetes, and restore it', async () => {
     const { port } = await server.listen({ port: 0 })
     const path = '/api/v1/namespaces/default/services/kubernetes'
@@ -163,6 +183,7 @@ describe('the viewer', () => {
       },
     })
     await expect.poll(() => status(path)).toBe(200)
+    expect(await status('/apis/apiregistration.k8s.io/v1/apiservices')).toBe(200)
     expect(await status('/api/v1/secrets')).toBe(403)
     expect((await viewer({ method: 'POST', path, body: {} })).status).toBe(403)
     await server.transport({ method: 'DELETE', path: `${definitions}/things.seen.example` })

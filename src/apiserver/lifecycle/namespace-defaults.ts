@@ -2,6 +2,9 @@ import { ensureObject, runController, type LifecycleController, type LifecyclePo
 
 const accountName = 'default'
 const authorityMap = 'kube-root-ca.crt'
+/** By which other API servers learn how this one authenticates clients. */
+const authenticationMap = 'extension-apiserver-authentication'
+const ownMaps: ReadonlySet<string> = new Set([authorityMap, authenticationMap])
 
 /**
  * Creates the ServiceAccount `default` and the ConfigMap with the CA in every namespace, and restores them when they
@@ -26,6 +29,13 @@ export function namespaceDefaults(ports: LifecyclePorts): LifecycleController {
         metadata: { name: authorityMap, namespace, annotations },
         data: { 'ca.crt': authority },
       })
+      if (namespace !== 'kube-system') return
+      await ensureObject(ports, {
+        apiVersion: 'v1',
+        kind: 'ConfigMap',
+        metadata: { name: authenticationMap, namespace },
+        data: { 'client-ca-file': authority },
+      })
     },
     follow: (add) => {
       for (const { name } of store.scan({ resource: 'namespaces', limit: Number.MAX_SAFE_INTEGER })) add(name)
@@ -33,7 +43,7 @@ export function namespaceDefaults(ports: LifecyclePorts): LifecycleController {
         for (const { resource, namespace, name, type } of events) {
           if (resource === 'namespaces' && type === 'create') add(name)
           if (resource === 'serviceaccounts' && name === accountName && type === 'delete') add(namespace)
-          if (resource === 'configmaps' && name === authorityMap && type !== 'create') add(namespace)
+          if (resource === 'configmaps' && ownMaps.has(name) && type !== 'create') add(namespace)
         }
       })
     },

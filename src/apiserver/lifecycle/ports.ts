@@ -1,5 +1,6 @@
 import { parseApiVersion, type KubeObject, type StoredObject } from '../../kube/object.ts'
 import { ignoring } from '../../kube/status-error.ts'
+import type { ServiceAccountTokens } from '../auth/service-account-tokens.ts'
 import type { Kinds } from '../kinds/kinds.ts'
 import type { Objects } from '../objects/objects.ts'
 import type { User } from '../objects/contract/request.ts'
@@ -17,6 +18,8 @@ export interface LifecyclePorts {
   readonly clock: Clock
   /** PEM of the CA that every namespace gets in a ConfigMap. */
   readonly authority: string
+  /** Signs the tokens of ServiceAccounts. */
+  readonly tokens: ServiceAccountTokens
   /** Runs before the contents of a namespace are deleted; a rejection postpones that. */
   beforeEmptying(namespace: StoredObject): Promise<void>
   /** Called with errors that are retried. */

@@ -34,6 +34,7 @@ import type {
 } from './contract/request.ts'
 import { parseResourceVersion } from './contract/resource-version.ts'
 import { scaleOf } from './read/scale.ts'
+import { podWarnings } from './admission/pod-warnings.ts'
 import { podReferences } from './admission/pod-references.ts'
 import { ServiceAddresses } from './admission/service-addresses.ts'
 import { updateObject } from './write/update-object.ts'
@@ -70,7 +71,7 @@ export class Objects implements Disposable {
     const { store, kinds, clock, random, uid, admission = [], tracksFields = true } = options
     const { cascades = () => false, deletionRecords } = options
     const addresses = new ServiceAddresses(store)
-    const hooks: readonly AdmissionHook[] = [namespaceLifecycle, podReferences, addresses, ...admission]
+    const hooks: readonly AdmissionHook[] = [namespaceLifecycle, podReferences, podWarnings, addresses, ...admission]
     const write = writeWithAnswers(store, () => hooks.some((hook) => hook.isAsking?.() ?? false))
     this.#ports = { store, write, kinds, clock, random, uid, hooks, cascades, deletionRecords, tracksFields }
     this.#hub = new WatchHub({ store, clock, random })

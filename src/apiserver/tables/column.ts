@@ -45,21 +45,6 @@ export const ageColumn: Column = {
   cell: ({ metadata }, now) => age(metadata.creationTimestamp, now),
 }
 
-/** A text column. */
-export function column(name: string, cell: (object: KubeObject) => unknown): Column {
-  return { name, cell }
-}
-
-/** A number column; missing values are 0. */
-export function count(name: string, cell: (object: KubeObject) => unknown): Column {
-  return { name, type: 'integer', cell: (object) => Number(cell(object) ?? 0) }
-}
-
-/** The same columns, shown only with `-o wide`. */
-export function wide(...columns: readonly Column[]): Column[] {
-  return columns.map((one) => Object.assign({}, one, { priority: 1 }))
-}
-
 /** The time since an instant, as kubectl prints it. */
 export function age(time: string | undefined, now: number): string {
   const at = parseTime(time)

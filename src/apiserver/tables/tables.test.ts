@@ -1,15 +1,12 @@
 import { describe, expect, it } from 'vitest'
 import type { KubeObject } from '../../kube/object.ts'
+import { builtinColumns, columnResources } from './builtin-columns.ts'
 import { columnsOf } from './column.ts'
-import { coreColumns } from './core-columns.ts'
 import { customColumns } from './custom-columns.ts'
-import { groupColumns } from './group-columns.ts'
-import { podStatus } from './pod-columns.ts'
-import { workloadColumns } from './workload-columns.ts'
+import { podStatus } from './pod-cells.ts'
 
 const now = Date.UTC(2026, 10, 15, 12)
 const hourAgo = '2026-11-15T11:00:00Z'
-const all = { ...coreColumns, ...workloadColumns, ...groupColumns }
 
 function object(fields: Record<string, unknown> = {}): KubeObject {
   return { apiVersion: 'v1', kind: 'X', metadata: { name: 'x', creationTimestamp: hourAgo }, ...fields }
@@ -17,7 +14,7 @@ function object(fields: Record<string, unknown> = {}): KubeObject {
 
 /** The cells of a row by the heading of their column. */
 function row(resource: string, fields: Record<string, unknown>): Record<string, unknown> {
-  const columns = columnsOf(all[resource] ?? [], () => now)
+  const columns = columnsOf(builtinColumns(resource), () => now)
   const values = columns.cells(object(fields))
   return Object.fromEntries(columns.definitions.map(({ name }, index) => [name, values[index]]))
 }
@@ -81,7 +78,7 @@ describe('tables of built-in kinds', () => {
     expect(row(resource, fields)).toMatchObject(expected)
   })
 
-  it.each(Object.keys(all))('show a bare %s without failing', (resource) => {
+  it.each(columnResources)('show a bare %s without failing', (resource) => {
     for (const fields of [{}, { spec: null, status: null }, { spec: 7, data: [], subjects: {} }]) {
       expect(Object.values(row(resource, fields)).length).toBeGreaterThan(1)
     }
@@ -102,6 +99,10 @@ describe('podStatus', () => {
       pod({ phase: 'Failed', containerStatuses: [{ state: { terminated: { reason: 'Error', exitCode: 1 } } }] }),
     ],
     ['ExitCode:3', pod({ phase: 'Failed', containerStatuses: [{ state: { terminated: { exitCode: 3 } } }] })],
+    [
+      'SchedulingGated',
+      pod({ phase: 'Pending', conditions: [{ type: 'PodScheduled', status: 'False', reason: 'SchedulingGated' }] }),
+    ],
     ['Evicted', pod({ phase: 'Failed', reason: 'Evicted' })],
     [
       'Init:0/2',

@@ -1,10 +1,8 @@
 import type { Columns } from '../http/response/presentation.ts'
 import type { ServedKind } from '../kinds/contract/served-kind.ts'
+import { builtinColumns } from './builtin-columns.ts'
 import { ageColumn, columnsOf, nameColumn, type Column } from './column.ts'
-import { coreColumns } from './core-columns.ts'
 import { customColumns } from './custom-columns.ts'
-import { groupColumns } from './group-columns.ts'
-import { workloadColumns } from './workload-columns.ts'
 
 /** The Table columns of every served kind. */
 export class Tables {
@@ -27,6 +25,5 @@ export class Tables {
 function columnsFor({ custom, group, plural }: ServedKind): readonly Column[] {
   if (custom) return customColumns(custom.printerColumns)
   // By group, not by `resource`: both kinds of Event share a resource and have different fields.
-  const resource = group ? `${plural}.${group}` : plural
-  return coreColumns[resource] ?? workloadColumns[resource] ?? groupColumns[resource] ?? [nameColumn, ageColumn]
+  return builtinColumns(group ? `${plural}.${group}` : plural)
 }

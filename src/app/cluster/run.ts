@@ -19,6 +19,7 @@ import { reachCluster } from './reach-cluster.ts'
 import { RouteTable } from '../core/route-table.ts'
 import { clusterAccess, startSideServer } from './side-server.ts'
 import { startSystems, whenReady } from '../core/systems.ts'
+import { EnvironmentAdmission } from '../../admission/environment-admission.ts'
 import { recordCreatorRoute, validateRoute } from '../../admission/webhook.ts'
 
 /** A running `sojourn run`. */
@@ -91,7 +92,13 @@ export async function startRun(config: Config, cluster: ClusterConfig, ports: Ru
   const { lifecycle, networks } = instance
   await networks.denyServer(server)
   opened.defer(() => lifecycle.stop())
-  if (config.only.includes('cleaner')) routes.add(validateRoute(client.discovery), recordCreatorRoute)
+  if (config.only.includes('cleaner')) {
+    const environments = new EnvironmentAdmission(clock)
+    // Until its caches are filled nothing is refused.
+    environments.follow(instance.informers, client).catch(() => {})
+    const { requireWebhookToken: needsToken } = config.tenancy
+    routes.add(validateRoute({ discovery: client.discovery, environments, needsToken }), recordCreatorRoute)
+  }
   if (!isObserver) lifecycle.runEverywhere(followCertificate(source, { clock, log, use: side.use }))
   if (!isProxyAlone && !isObserver) lifecycle.runEverywhere(leadership)
   lifecycle.runEverywhere(loopLag(instance))

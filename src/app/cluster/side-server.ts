@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { createSecureContext, type SecureContext } from 'node:tls'
 import type { KeyPair } from '../../apiserver/auth/certificates/certificate.ts'
 import type { Client } from '../../client/client.ts'
-import { ConfigError } from '../../client/cluster-config.ts'
+import { portInUse } from '../../runtime/http/free-port.ts'
 import type { RouteUser } from '../../runtime/http/route.ts'
 import { isAllowed, userOfToken } from '../../client/access-review.ts'
 import type { RouteTable } from '../core/route-table.ts'
@@ -55,7 +55,7 @@ export async function startSideServer(options: SideServerOptions): Promise<SideS
     if (error.code !== 'EADDRINUSE') throw error
     // Beside `sojourn up`, which has the default port, any other does.
     if (port === defaultPort) return listen(server, 0, host)
-    throw new ConfigError(`port ${port} of ${host} is in use: set --port to another one, or to 0 for a free one`)
+    throw portInUse({ port, host, flag: 'port' })
   })
   const { port: bound } = server.address() as AddressInfo
   return {

@@ -50,7 +50,7 @@ function withConfiguration(transport: Transport): Transport {
 }
 
 function manifest(kind: string): KubeObject {
-  const found = webhookManifests().find((candidate) => candidate.kind === kind)
+  const found = webhookManifests({ environments: true }).find((candidate) => candidate.kind === kind)
   if (!found) throw new Error(`there is no ${kind}`)
   return found
 }
@@ -108,7 +108,7 @@ it('uses the renewed certificate in every replica, without a restart', async () 
     followCertificate(source, { clock, log: silentLogger, use }).start(stopping.signal),
   )
   await clock.runFor(60_000)
-  await vi.waitFor(() => expect(used).toHaveLength(2))
+  await vi.waitFor(() => expect(used).toHaveLength(2), 20_000)
   stopping.abort()
   await Promise.all(following)
   const { data } = (await secret()) as unknown as { readonly data: Readonly<Record<string, string>> }

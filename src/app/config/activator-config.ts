@@ -39,6 +39,8 @@ export interface ActivatorConfig {
   readonly drainDelayMs: number
   /** Addresses and CIDR ranges of proxies in front, whose X-Forwarded fields are believed. Defaults to none. */
   readonly trustedProxies: readonly string[]
+  /** Write a line for every request to the standard output. Defaults to false. */
+  readonly accessLog: boolean
   /** Serve only domains that a Namespace reserves by its annotation. Defaults to false. */
   readonly requireDomainGrant: boolean
   /** How long a domain stays with its namespace after the last Service has given it up. Defaults to 10 minutes. */
@@ -72,7 +74,9 @@ export const activatorFlags = flagsOf({
     'FROM-TO: The ports at which the proxies listen for Services that are taken over (default: 20000-29999)',
   'check-port': 'PORT: Port at which other proxies wait until a workload is up: forward auth (default: none)',
   'trusted-proxies':
-    'CIDR,…: Proxies in front whose X-Forwarded-* and Forwarded fields are believed; those of other clients are dropped (default: none)',
+    'CIDR,…: Proxies in front whose X-Forwarded-*, Forwarded and --proxy-*-header fields are believed; those of other clients are dropped (default: none)',
+  'access-log':
+    'Write a line of JSON for every request to the standard output: client, host, path without query, status, bytes, seconds',
   'require-domain-grant': 'Serve only domains that the annotation sojourn.dev/domains of a Namespace reserves for it',
   'domain-release-after':
     'DURATION: How long a domain stays reserved for its namespace after the last Service has given it up (default: 10m)',
@@ -106,6 +110,7 @@ export function readActivatorConfig(settings: Settings): ActivatorConfig {
     peerLeaseMs: peerLeaseOf(settings),
     companions: settings.boolean('companions', address !== undefined && !isLoopback(address)),
     trustedProxies: checkedList(settings.text('trusted-proxies'), trustedProxyProblem),
+    accessLog: settings.boolean('access-log', false),
     requireDomainGrant: settings.boolean('require-domain-grant', false),
     domainReleaseMs: settings.duration('domain-release-after', 600_000),
     compatibility: checkedList(settings.text('compatibility'), toolProblem) as readonly CompatibleTool[],

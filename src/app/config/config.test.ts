@@ -1,4 +1,4 @@
-import { defaultPrices } from '../../systems/savings/decision/prices.ts'
+import { defaultPrices } from '../../prices/prices.ts'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -23,12 +23,13 @@ describe('readConfig', () => {
       host: '127.0.0.1',
       port: 7443,
       proxyPort: 7080,
+      recordSecrets: false,
       only: roles,
       dryRun: false,
       logLevel: 'info',
       keepRecordsMs: 30 * 86_400_000,
       durable: true,
-      savings: { prices: defaultPrices, horizonMs: 30 * 86_400_000 },
+      savings: { prices: defaultPrices, horizonMs: 30 * 86_400_000, mailChannels: [] },
       activator: {
         proxyProtocol: false,
         tlsPolicy: {},
@@ -41,6 +42,7 @@ describe('readConfig', () => {
         drainMs: 3000,
         domainReleaseMs: 600_000,
         requireDomainGrant: false,
+        accessLog: false,
         trustedProxies: [],
         drainDelayMs: 0,
         proxless: expect.objectContaining({ unneeded: [] }),
@@ -51,7 +53,12 @@ describe('readConfig', () => {
         sessionIdleMs: 3_600_000,
         sessionMaxMs: 43_200_000,
       },
-      tenancy: { requireServiceAccount: false, withoutCreator: 'Confine', noCrossNamespaceRefs: false },
+      tenancy: {
+        requireServiceAccount: false,
+        requireWebhookToken: false,
+        withoutCreator: 'Confine',
+        noCrossNamespaceRefs: false,
+      },
     })
   })
 

@@ -61,6 +61,8 @@ export interface Config {
   readonly namespaceShare?: number
   /** How long departure records are kept, in milliseconds. Defaults to 30 days. */
   readonly keepRecordsMs: number
+  /** Whether records keep the data of Secrets, encrypted with the keys in Secret sojourn-record-keys. Defaults to false. */
+  readonly recordSecrets: boolean
   /** Whether writes survive a power failure (fsync). Defaults to true. */
   readonly durable: boolean
   /** Certificate and key of the HTTPS port, as files (`sojourn run`). Default to ones it issues itself. */
@@ -113,6 +115,8 @@ export const configFlags = flagsOf({
   'namespace-share':
     'N: Percent of the limits per minute and hour that one namespace may use; 100: no limits per namespace (default: 10)',
   'keep-records': 'DURATION: How long departure records are kept (default: 30d)',
+  'record-secrets':
+    'Keep the data of Secrets in records, encrypted with the keys in Secret sojourn-system/sojourn-record-keys',
   durable: 'Writes survive a power failure (default: true; --no-durable is faster)',
   'tls-cert': 'FILE: Certificate of the HTTPS port of "sojourn run", PEM',
   'tls-key': 'FILE: Its key, PEM; both files are re-read when they change',
@@ -159,11 +163,17 @@ export function readConfig({ flags, env: given, proxless = false }: ConfigSource
     dryRun: booleanOf(look('dry-run'), false),
     logLevel: oneOf(look('log-level'), ['debug', 'info', 'error'] as const, 'info'),
     keepRecordsMs: durationOf(look('keep-records'), 30 * 86_400_000),
+    recordSecrets: booleanOf(look('record-secrets'), false),
     durable: booleanOf(look('durable'), true),
     collectCycles: booleanOf(look('collect-cycles'), false),
     activator: readActivatorConfig(settings),
     dashboard: readDashboardConfig(settings, urlOf(look('public-url'))),
-    savings: { prices: pricesIn(look('prices')), horizonMs: durationOf(look('savings-horizon'), 30 * 86_400_000) },
+    savings: {
+      prices: pricesIn(look('prices')),
+      horizonMs: durationOf(look('savings-horizon'), 30 * 86_400_000),
+      mailChannels: (look('savings-mail')?.text ?? '').split(',').filter(Boolean),
+      ...(look('opencost-url') ? { opencostUrl: urlOf(look('opencost-url')) ?? '' } : {}),
+    },
     tenancy: readTenancyConfig(settings),
     ...optional(
       (flag) => look(flag)?.text,

@@ -13,6 +13,12 @@ const settings = {
   'oidc-groups-claim': ['CLAIM', 'claim with the groups, for --impersonate', 'groups'],
   'oidc-username-prefix': ['TEXT', 'put before user names, for --impersonate', ''],
   'oidc-groups-prefix': ['TEXT', 'put before groups, for --impersonate', ''],
+  'proxy-user-header': [
+    'NAME',
+    'header in which one of --trusted-proxies names the user, to be impersonated (default: none)',
+    '',
+  ],
+  'proxy-groups-header': ['NAME', 'header with the groups, separated by commas (default: none)', ''],
   'impersonate-groups': ['GROUP,…', 'the only groups to impersonate (default: all but system: ones)', ''],
 } as const
 
@@ -49,6 +55,8 @@ export function readDashboardConfig(given: Settings, publicUrl: string | undefin
   if (issuer !== '' && texts['oidc-client-id'] === '') throw new ConfigError('--oidc-issuer needs --oidc-client-id')
   if (issuer !== '' && (publicUrl === undefined || new URL(publicUrl).pathname !== '/'))
     throw new ConfigError('--oidc-issuer needs --public-url, without a path: the provider sends users back there')
+  if (texts['proxy-user-header'] !== '' && !given.text('trusted-proxies'))
+    throw new ConfigError('--proxy-user-header needs --trusted-proxies: any client could name itself otherwise')
   return {
     texts,
     impersonate: given.boolean('impersonate', false),

@@ -8,6 +8,8 @@ export interface TenancyConfig extends TenancyOptions {
   readonly requireServiceAccount: boolean
   readonly withoutCreator: 'Confine' | 'Hold'
   readonly noCrossNamespaceRefs: boolean
+  /** Whether the webhook answers only callers whose token may call it. */
+  readonly requireWebhookToken: boolean
 }
 
 export const tenancyFlags = flagsOf({
@@ -23,6 +25,8 @@ export const tenancyFlags = flagsOf({
   },
   'no-cross-namespace-refs':
     'Objects may refer to their own namespace only (default: also to others, with the rights of their creator)',
+  'require-webhook-token':
+    'The validating webhook answers only callers with a token that may post to its path (default: API servers call it without one)',
 })
 
 export function readTenancyConfig({ text, boolean, oneOf }: Settings): TenancyConfig {
@@ -38,5 +42,6 @@ export function readTenancyConfig({ text, boolean, oneOf }: Settings): TenancyCo
     requireServiceAccount,
     withoutCreator: oneOf('without-creator', ['Confine', 'Hold'] as const, usesAccounts ? 'Hold' : 'Confine'),
     noCrossNamespaceRefs: boolean('no-cross-namespace-refs', false),
+    requireWebhookToken: boolean('require-webhook-token', false),
   }
 }

@@ -61,11 +61,12 @@ const handoverAloneMs = 1500
 function startOptions(instance: Instance, hasReplicas: boolean): StartOptions {
   const { config, external } = instance
   const { address, companions, tlsPort, tlsPolicy, checkPort, proxyProtocol, proxless } = config.activator
-  const { requireDomainGrant, domainReleaseMs, trustedProxies, compatibility, part } = config.activator
+  const { requireDomainGrant, domainReleaseMs, trustedProxies, accessLog, compatibility, part } = config.activator
   return {
     ...proxless.options,
     limits: { ...proxless.limits, trustedProxies },
     tlsPolicy,
+    accessLog,
     host: config.host,
     port: config.proxyPort,
     proxyProtocol,

@@ -1,8 +1,9 @@
 import { isBond } from '../../apis/bond-guard.ts'
+import type { Together } from '../../apiserver/objects/delete/delete-together.ts'
 import type { ApiServer } from '../../apiserver/server.ts'
 import type { View } from '../../apiserver/store/store.ts'
 import { type StoredObject, placeOf } from '../../kube/object.ts'
-import type { Transact } from '../../departures/door/depart-together.ts'
+import { canRecord, type DeleteTransaction, type Transact } from '../../departures/door/depart-together.ts'
 import { ignoring } from '../../kube/status-error.ts'
 import type { InProcessDeleter } from '../../systems/collector/owners/dependent-deleter.ts'
 
@@ -58,23 +59,34 @@ const maxDependents = Number.MAX_SAFE_INTEGER
 
 /** Gives the cleaner transactions of the embedded server's store. */
 export function transactOn({ kinds, objects }: Pick<ApiServer, 'kinds' | 'objects'>): Transact {
-  return (work) =>
-    objects.deleteTogether((together) =>
-      work({
-        read(type, place) {
-          const served = kinds.find(type)
-          return served && together.read(served, place)
-        },
-        attempt: (step) => together.attempt(step),
-        remove(type, { metadata: { name, namespace, uid, resourceVersion } }) {
-          const served = kinds.find(type)
-          const request = { ...placeOf({ name, namespace }), user: cleanerUser }
-          return served !== undefined && together.remove({ type: served, ...request }, { uid, resourceVersion })
-        },
-        put: (record) => together.put(record),
-      }),
-    )
+  return {
+    isAtomic: true,
+    run: async (work) => ({
+      answer: await objects.deleteTogether((together) => work(stepsOf(together))),
+      undone: none,
+    }),
+  }
+
+  function stepsOf(together: Together): DeleteTransaction {
+    const read: DeleteTransaction['read'] = (type, place) => {
+      const served = kinds.find(type)
+      return served && together.read(served, place)
+    }
+    return {
+      read,
+      canRecord: (object) => canRecord(read, object),
+      attempt: (step) => together.attempt(step),
+      remove(type, { metadata: { name, namespace, uid, resourceVersion } }) {
+        const served = kinds.find(type)
+        const request = { ...placeOf({ name, namespace }), user: cleanerUser }
+        return served !== undefined && together.remove({ type: served, ...request }, { uid, resourceVersion })
+      },
+      put: (record) => together.put(record),
+    }
+  }
 }
+
+const none: ReadonlySet<number> = new Set()
 
 const cleanerUser = { name: 'sojourn:cleaner', groups: ['system:masters'] }
 const collectorUser = { name: 'sojourn:collector', groups: ['system:masters'] }

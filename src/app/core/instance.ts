@@ -1,6 +1,7 @@
 import type { Client } from '../../client/client.ts'
 import type { Transact } from '../../departures/door/depart-together.ts'
 import { Door } from '../../departures/door/door.ts'
+import { RecordKeys, type KeySource } from '../../departures/records/record-keys.ts'
 import { settleController } from '../../departures/records/settle-controller.ts'
 import { Alarms } from '../../runtime/controller/alarms.ts'
 import type { Clock } from '../../runtime/time/clock.ts'
@@ -84,9 +85,10 @@ export function createInstance(options: InstanceOptions): Instance {
   const networks = createNetworks(config.allowOutgoing ?? [])
   const clusters = createClusters({ client, informers, clock, log, external, outgoing: networks.kubeconfigs })
   let door: Door | undefined
+  const provesRecords = recordProof(recordPolicy, { client, clock })
   const openDoor = () =>
     new Door(
-      { client, informers, clock, events, log, metrics, provesRecords: recordProof(recordPolicy, { client, clock }) },
+      { client, keys: keySource(config, client), informers, clock, events, log, metrics, provesRecords },
       { dryRun: config.dryRun, limits: departureLimits(config) },
     )
   const instance: Instance = {
@@ -132,6 +134,11 @@ export function createInstance(options: InstanceOptions): Instance {
   const [deleting] = config.only.filter((role) => canDelete([role]))
   if (deleting) lifecycle.run(deleting, settler(instance, deleting))
   return instance
+}
+
+/** The keys that encrypt the data of Secrets in records, if records keep it. */
+export function keySource({ recordSecrets }: Pick<Config, 'recordSecrets'>, client: Client): KeySource {
+  return recordSecrets ? () => RecordKeys.read(client) : undefined
 }
 
 /** Whether one of these roles deletes users' objects: the promoter and the activator do not. */

@@ -1,12 +1,14 @@
 import { isAllowed } from '../../client/access-review.ts'
 import { approval } from '../../apis/approval.ts'
+import { pipeline } from '../../apis/pipeline.ts'
+import type { Kind } from '../../apis/define-kind.ts'
 import type { Client } from '../../client/client.ts'
 import type { Route, RouteUser } from '../../runtime/http/route.ts'
 import type { Promoter } from '../../systems/promoter/controller.ts'
 
 /**
  * Serves a route of the promoter, which checks signatures over the body's bytes. A signed-in user who may create Approvals in the
- * namespace needs no signature; any other user counts as anonymous to the route.
+ * namespace needs no signature; any other user counts as anonymous to the route. Routes for users need the right to get Pipelines there.
  */
 export function promoterRoute({ method, path, access, handle }: Promoter['routes'][number], client: Client): Route {
   return {
@@ -14,7 +16,9 @@ export function promoterRoute({ method, path, access, handle }: Promoter['routes
     path,
     authenticated: access === 'user',
     async handle({ url, headers, body, remoteAddress, user }) {
-      const isEntitled = user && (access === 'user' || (await mayApprove(client, user, url)))
+      const isForUsers = access === 'user'
+      const isEntitled = user && (await mayDo(client, user, { url, ...(isForUsers ? reading : approving) }))
+      if (isForUsers && !isEntitled) return { status: 404, body: { message: 'pipeline not found' } }
       const answer = await handle({
         method,
         path: url,
@@ -28,13 +32,17 @@ export function promoterRoute({ method, path, access, handle }: Promoter['routes
   }
 }
 
-async function mayApprove(client: Client, { name: user, groups }: RouteUser, url: string): Promise<boolean> {
+const approving = { verb: 'create', kind: approval }
+const reading = { verb: 'get', kind: pipeline }
+
+/** Whether a user may do this in the namespace that the path names. */
+async function mayDo(
+  client: Client,
+  { name: user, groups }: RouteUser,
+  { url, verb, kind }: { readonly url: string; readonly verb: string; readonly kind: Kind },
+): Promise<boolean> {
   const [, namespace = ''] = /^\/(?:v1\/namespaces|approval)\/([^/?]+)/.exec(url) ?? []
-  const resourceAttributes = {
-    group: approval.group,
-    resource: approval.plural,
-    verb: 'create',
-    namespace: decodeURIComponent(namespace),
-  }
+  const { group, plural: resource } = kind
+  const resourceAttributes = { group, resource, verb, namespace: decodeURIComponent(namespace) }
   return isAllowed(client, { user, groups, resourceAttributes })
 }

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { ExtraRoute } from '../../apiserver/http/https-server.ts'
+import { percentDecoded } from '../../kube/basics/percent-decoded.ts'
 import { flatHeaders } from '../../kube/transport.ts'
 import type { Route, RouteResponse, RouteUser } from '../../runtime/http/route.ts'
 
@@ -59,6 +60,7 @@ async function answer(route: Route, { request, response, params, user }: Exchang
       params,
       query: Object.fromEntries(url.searchParams),
       headers: flatHeaders(request.headers),
+      rawHeaders: request.rawHeaders,
       body,
       ...(isSignedIn ? { user } : {}),
     }),
@@ -67,7 +69,8 @@ async function answer(route: Route, { request, response, params, user }: Exchang
 
 function matcherOf(path: string | RegExp): (path: string) => Record<string, string> | undefined {
   // A path with an invalid escape is left to the API, which refuses it.
-  if (path instanceof RegExp) return (given) => (path.test(given) && decode(given) !== undefined ? {} : undefined)
+  if (path instanceof RegExp)
+    return (given) => (path.test(given) && percentDecoded(given) !== undefined ? {} : undefined)
   const pattern = path.split('/')
   return (given) => paramsOf(pattern, given.split('/'))
 }
@@ -81,19 +84,11 @@ function paramsOf(pattern: readonly string[], segments: readonly string[]): Reco
       if (part !== segment) return undefined
       continue
     }
-    const value = decode(segment)
+    const value = percentDecoded(segment)
     if (value === undefined || value === '') return undefined
     params[part.slice(1)] = value
   }
   return params
-}
-
-function decode(segment: string): string | undefined {
-  try {
-    return decodeURIComponent(segment)
-  } catch {
-    return undefined
-  }
 }
 
 async function readText(request: IncomingMessage): Promise<string | undefined> {

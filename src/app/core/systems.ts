@@ -1,5 +1,7 @@
 import { hostname } from 'node:os'
+import type { NotificationChannel } from '../../apis/notification-channel.ts'
 import { isEmbedded } from '../../client/embedded.ts'
+import type { Prices } from '../../prices/prices.ts'
 import { sleep } from '../../runtime/time/clock.ts'
 import type { CleanerPorts } from '../../systems/cleaner/ports.ts'
 import type { Role } from '../config/config.ts'
@@ -84,7 +86,8 @@ export const systems: Readonly<Partial<Record<Role, StartSystem>>> = {
       network: networks.administrators,
       identity: `${hostname()}-${process.pid}`,
       publicUrl: () => instance.publicUrl(),
-      clusterName: config.clusterName ?? config.context,
+      clusterName: config.clusterName,
+      prices: config.savings.prices,
       dryRun: config.dryRun,
       // As /readyz: an instance that is not ready to serve does no work either.
       inService: () => door.state !== undefined,
@@ -120,10 +123,21 @@ export const systems: Readonly<Partial<Record<Role, StartSystem>>> = {
     routes.add(...pages)
     if (config.dryRun) return
     const { Accountant } = await import('../../systems/savings/accountant.ts')
+    const { askOpenCost } = await import('../../systems/savings/opencost.ts')
     const leading = leaderPorts(instance, 'environments')
-    const accountant = new Accountant({ client, informers, ports: leading, ...config.savings, ...external.savings })
+    const network = networks.administrators
+    const { opencostUrl: url, mailChannels: channels, ...counting } = config.savings
+    const askPrices = url ? (given: Prices) => askOpenCost(url, network.http, given) : undefined
+    const common = { client, informers, ports: leading }
+    const accountant = new Accountant({ ...common, ...counting, askPrices, ...external.savings })
     lifecycle.run('environments', accountant.controller)
     lifecycle.onStop(() => accountant.close())
+    if (channels.length === 0) return
+    const { weeklyMailController } = await import('../../systems/savings/weekly-mail.ts')
+    const { openChannel: real } = await import('../../notices/open-channel.ts')
+    const open = external.environments?.openChannel ?? real
+    const openChannel = (channel: NotificationChannel) => open(channel, { client, clock: leading.clock, network })
+    lifecycle.run('environments', weeklyMailController({ ...common, channels, openChannel }))
   },
 
   async activator(instance) {

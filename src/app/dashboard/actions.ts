@@ -13,6 +13,7 @@ const writable = new RegExp(
     `PATCH /apis/sojourn.dev/v1alpha1/cleanupoptouts/${name}`,
     `POST /api/v1/namespaces/sojourn-system/configmaps`,
     `PATCH /api/v1/namespaces/sojourn-system/configmaps/sojourn-door`,
+    `PATCH /apis/apps/v1/namespaces/${name}/(?:deployments|statefulsets)/${name}`,
     `DELETE /api/v1/namespaces/${name}`,
   ].join('|')})$`,
 )
@@ -51,7 +52,8 @@ export function actionRoutes({ clientAs, events }: PagePorts): readonly Route[] 
 function changesIn(value: unknown, path = ''): readonly string[] {
   if (typeof value === 'object' && value !== null && !Array.isArray(value))
     return Object.entries(value)
-      .filter(([field]) => path !== '' || field === 'spec' || field === 'data')
+      .filter(([field]) => path !== '' || ['spec', 'data', 'metadata'].includes(field))
+      .filter(([field]) => path !== 'metadata' || field === 'annotations')
       .flatMap(([field, inner]) => changesIn(inner, path === '' ? field : `${path}.${field}`))
   return [`${path}=${String(value as string).slice(0, 100)}`]
 }

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import type { Route } from '../../runtime/http/route.ts'
 import type { Clock } from '../../runtime/time/clock.ts'
 import { OneTimeCodes } from './one-time-codes.ts'
-import { Seal } from './seal.ts'
+import { Seal } from '../../runtime/sharing/seal.ts'
 import { Sessions, type SessionRequest } from './sessions.ts'
 import { linkPath, signInRoutes } from './sign-in.ts'
 

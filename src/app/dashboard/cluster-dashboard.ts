@@ -18,12 +18,12 @@ import { keptCertificate } from '../core/kept-certificate.ts'
 import { createNetworks } from '../core/networks.ts'
 import { RouteTable } from '../core/route-table.ts'
 import { forecastRoute } from './forecast-route.ts'
-import { userInClaims } from './identity.ts'
+import { userInClaims, userOfProxy } from './identity.ts'
 import { Oidc, type Said } from './oidc.ts'
 import { oidcRoutes } from './oidc-routes.ts'
 import { dashboardRoutes } from './pages.ts'
 import { readRoutes } from './reads.ts'
-import { Seal } from './seal.ts'
+import { Seal } from '../../runtime/sharing/seal.ts'
 import { Sessions, type Identity, type Proof, type SessionPorts } from './sessions.ts'
 import { signInRoutes } from './sign-in.ts'
 
@@ -54,8 +54,14 @@ export async function startDashboard(config: Config, cluster: ClusterConfig, { l
   }
   const seal = new Seal(await sessionKey(own))
   const sessions = new Sessions({ seal, clock, idleMs, maxMs, renew })
-  const userOf = ({ method = '', headers }: IncomingMessage): SessionUser | undefined => {
-    const identity = sessions.find({ method, headers })
+  const proxyUserOf = userOfProxy(config)
+  const userOf = ({ method = '', headers, rawHeaders, socket }: IncomingMessage): SessionUser | undefined => {
+    let identity = sessions.find({ method, headers })
+    if (identity && 'isOfProxy' in identity) {
+      // A session that a proxy began lasts while the proxy names the same user. Its groups are those of each request.
+      const named = proxyUserOf({ remoteAddress: socket.remoteAddress ?? '', rawHeaders })
+      identity = typeof named === 'object' && named.user === identity.user ? named : undefined
+    }
     if (!identity) return undefined
     const named = 'token' in identity ? { name: identity.name, groups: [] } : { ...identity, name: identity.user }
     return { ...named, transport: access.transportFor(identity) }
@@ -71,6 +77,7 @@ export async function startDashboard(config: Config, cluster: ClusterConfig, { l
     ...signInRoutes({
       sessions,
       nameOf,
+      proxyUserOf,
       methods: oidc ? { provider: new URL(issuer).host } : {},
       signOutUrl: async (identity) => oidc?.signOutUrl(identity && 'token' in identity ? identity.token : undefined),
     }),

@@ -9,6 +9,8 @@ import { networkTransport } from '../../client/network-transport.ts'
 import { silentLogger } from '../../runtime/observability/log.ts'
 import { readConfig } from '../config/config.ts'
 import { startUp, type Up } from '../embedded/up.ts'
+import { systemClock } from '../../runtime/time/clock.ts'
+import { forecastRoute } from './forecast-route.ts'
 
 let data: string
 let up: Up
@@ -69,5 +71,25 @@ describe('POST /sojourn/v1alpha1/forecast', () => {
     { assume: 'merge:1h' },
   ])('refuses %j', async (wish) => {
     await expect(post(wish)).rejects.toThrow()
+  })
+})
+
+describe('130: forecasts that run at once', () => {
+  it('130: are two, and of each user one: ServiceAccounts of a namespace count as one user', async () => {
+    const { promise, reject } = Promise.withResolvers<never>()
+    const clientAs = () => ({ discovery: { all: () => promise } }) as unknown as Client
+    const route = forecastRoute({ clientAs, clock: systemClock, config: readConfig({ flags: {}, env: {} }) })
+    const ask = (name: string) => route.handle({ user: { name, groups: [] }, body: '', headers: {} } as never)
+    const first = ask('system:serviceaccount:a:one')
+    await expect(ask('system:serviceaccount:a:two')).resolves.toMatchObject({
+      status: 429,
+      headers: { 'retry-after': '5' },
+      body: { message: expect.stringContaining('a forecast of system:serviceaccount:a is running') as string },
+    })
+    const second = ask('ada')
+    await expect(ask('bob')).resolves.toMatchObject({ status: 429 })
+    reject(new Error('the snapshot ended'))
+    await Promise.allSettled([first, second])
+    await expect(ask('bob')).rejects.toThrow('the snapshot ended')
   })
 })

@@ -1,5 +1,6 @@
 import type { Client } from '../../client/client.ts'
 import { ConfigError } from '../../client/cluster-config.ts'
+import type { KubeObject } from '../../kube/object.ts'
 import { parseLongDuration } from '../../kube/time.ts'
 import type { Clock } from '../../runtime/time/clock.ts'
 import type { Route, RouteRequest, RouteResponse, RouteUser } from '../../runtime/http/route.ts'
@@ -20,12 +21,13 @@ const maxConcurrent = 2
 const withinMs = 30_000
 
 /**
- * `POST /sojourn/v1alpha1/forecast` with `{"for": "30d", "assume": ["merge:2h"]}`: a forecast from the objects that the caller may read.
- * It changes nothing. When it runs out of time, `until` says how far it got and `wanted` how far it should have gone. With
+ * `POST /sojourn/v1alpha1/forecast` with `{"for": "30d", "assume": ["merge:2h"]}`: a forecast from the objects that the caller may read,
+ * with the manifests of `apply` applied to its copy of the cluster. It changes nothing. When it runs out of time, `until` says how far it got and `wanted` how far it should have gone. With
  * `accept: text/calendar` the answer is iCalendar.
  */
 export function forecastRoute({ clientAs, clock, config }: ForecastRoutePorts): Route {
-  let running = 0
+  /** Whose forecasts are running. */
+  const running = new Set<string>()
   return {
     method: 'POST',
     path: '/sojourn/v1alpha1/forecast',
@@ -34,13 +36,11 @@ export function forecastRoute({ clientAs, clock, config }: ForecastRoutePorts): 
       const now = clock.now()
       const request = readRequest(body, now)
       if ('problem' in request) return { status: 400, body: { message: request.problem } }
-      if (running >= maxConcurrent)
-        return {
-          status: 429,
-          headers: { 'retry-after': '5' },
-          body: { message: 'two other forecasts are running: try again in 5 seconds' },
-        }
-      running++
+      const caller = callerOf(user)
+      if (running.has(caller))
+        return busy(`a forecast of ${caller} is running, and each user has one at a time: try again in 5 seconds`)
+      if (running.size >= maxConcurrent) return busy('two forecasts of other users are running: try again in 5 seconds')
+      running.add(caller)
       try {
         // Loaded on first use: a forecast needs most of the product, and many servers never run one.
         const { readSnapshot } = await import('../../forecast/cluster-snapshot.ts')
@@ -52,10 +52,19 @@ export function forecastRoute({ clientAs, clock, config }: ForecastRoutePorts): 
         if (error instanceof ConfigError) return { status: 400, body: { message: error.message } }
         throw error
       } finally {
-        running--
+        running.delete(caller)
       }
     },
   }
+}
+
+/** Who has one forecast at a time: a user, or all ServiceAccounts of a namespace, which its tenant creates at will. */
+function callerOf({ name }: RouteUser): string {
+  return /^system:serviceaccount:[^:]+/.exec(name)?.[0] ?? name
+}
+
+function busy(message: string): RouteResponse {
+  return { status: 429, headers: { 'retry-after': '5' }, body: { message } }
 }
 
 async function answer(
@@ -86,17 +95,26 @@ function readRequest(body: string, now: number): ForecastRequest | { readonly pr
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     return { problem: 'the body must be an object: {"for": "30d"}' }
-  const { for: text = '30d', assume = [] } = value as { readonly for?: unknown; readonly assume?: unknown }
+  const { for: text = '30d', assume = [], apply = [] } = value as Readonly<Record<'for' | 'assume' | 'apply', unknown>>
   const forMs = typeof text === 'string' ? parseLongDuration(text) : undefined
   if (forMs === undefined || forMs <= 0 || forMs > maxForMs)
     return { problem: '"for" must be a duration of at most a year, such as "36h" or "30d"' }
   if (!Array.isArray(assume) || !assume.every((each) => typeof each === 'string'))
     return { problem: '"assume" must be a list, such as ["delete:configmap/team/old@2d", "merge:2h"]' }
+  if (!Array.isArray(apply) || !apply.every(isManifest))
+    return { problem: '"apply" must be a list of manifests with apiVersion, kind and metadata.name' }
+  const applied: Assumption = { assume: 'applied', at: now, from: 'the change', manifests: apply }
   try {
-    return { forMs, assumptions: assume.map((each) => readAssumption(each, { now, readFile: refuseFile })) }
+    const assumed = assume.map((each) => readAssumption(each, { now, readFile: refuseFile }))
+    return { forMs, assumptions: [...assumed, ...(apply.length > 0 ? [applied] : [])] }
   } catch (error) {
     return { problem: (error as Error).message }
   }
+}
+
+function isManifest(value: unknown): value is KubeObject {
+  const { apiVersion, kind, metadata } = (value ?? {}) as Partial<KubeObject>
+  return [apiVersion, kind, metadata?.name].every((text) => typeof text === 'string' && text !== '')
 }
 
 /** The server reads no files for callers. */

@@ -45,20 +45,18 @@ function fileRoute(path: string, file: string): Route {
   }
 }
 
-/** `POST /sojourn/v1alpha1/departures/NAMESPACE/NAME/restore`: restores a deleted object with the caller's rights. */
+/** `POST /sojourn/v1alpha1/departures/NAMESPACE/NAME/restore[?dryRun=true]`: restores a deleted object with the caller's rights. */
 function restoreRoute({ clientAs, clock, events }: PagePorts): Route {
   return {
     method: 'POST',
     path: '/sojourn/v1alpha1/departures/:namespace/:name/restore',
-    async handle({ params: { namespace = '', name = '' }, user }) {
+    async handle({ params: { namespace = '', name = '' }, query, user }) {
       if (!user) return { status: 401, body: { message: 'authentication required: send a bearer token' } }
-      const { objects, already, notes } = await restoreDeparture(
-        clientAs(user),
-        { namespace, name },
-        { now: clock.now() },
-      )
+      const dryRun = query.dryRun === 'true'
+      const options = { now: clock.now(), dryRun }
+      const { objects, already, notes } = await restoreDeparture(clientAs(user), { namespace, name }, options)
       const message = `${user.name} restored it on the dashboard, with ${objects.length} objects`
-      if (objects[0]) events.record(objects[0], { type: 'Normal', reason: 'UserAction', message })
+      if (objects[0] && !dryRun) events.record(objects[0], { type: 'Normal', reason: 'UserAction', message })
       const refs = (restored: readonly StoredObject[]) => restored.map((object) => describeRef(refOf(object)))
       return { status: 200, body: { restored: refs(objects), already: refs(already), notes } }
     },

@@ -1,5 +1,6 @@
 import { isAllowed } from '../../client/access-review.ts'
 import type { Client } from '../../client/client.ts'
+import { percentDecoded } from '../../kube/basics/percent-decoded.ts'
 import { namespaces } from '../../kube/core-types.ts'
 import { isStatusError } from '../../kube/status-error.ts'
 import type { ApiRequest, Transport } from '../../kube/transport.ts'
@@ -42,11 +43,15 @@ export function readRoutes(transportOf: (user: RouteUser) => Transport): readonl
   return [route('GET', /^\/apis?(?:\/|$)/), route('POST', reviews)]
 }
 
-function isReadable(path: string): boolean {
-  const segments = path.split('/').slice(path.startsWith('/api/') ? 3 : 4)
-  const isInside = segments[0] === 'namespaces' && segments.length > 2
-  const [resource = '', , subresource] = isInside ? segments.slice(2) : segments
-  return resource !== 'secrets' && subresource === undefined && !/%2f|\.\./i.test(path)
+/** Judges the path as the API server reads it: decoded. */
+export function isReadable(path: string): boolean {
+  const segments = path.split('/').slice(1).map(percentDecoded)
+  if (segments.some((segment) => segment === undefined || /^\.{0,2}$|\//.test(segment))) return false
+  const own = segments.slice(segments[0] === 'api' ? 2 : 3)
+  const isInside = own[0] === 'namespaces' && own.length > 2
+  const [resource = '', , subresource] = isInside ? own.slice(2) : own
+  // `watch` is the older way to watch a resource that is named behind it.
+  return resource !== 'secrets' && resource !== 'watch' && subresource === undefined
 }
 
 const list = { verb: 'list', group: 'sojourn.dev', resource: 'environments' }

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { OneTimeCodes } from './one-time-codes.ts'
-import { Seal } from './seal.ts'
+import { Seal } from '../../runtime/sharing/seal.ts'
 import { Sessions, type SessionRequest } from './sessions.ts'
 
 const page = { host: 'sojourn.test', 'sec-fetch-site': 'same-origin' }

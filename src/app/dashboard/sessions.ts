@@ -1,11 +1,11 @@
 import { randomBytes, timingSafeEqual } from 'node:crypto'
 import type { Clock } from '../../runtime/time/clock.ts'
-import type { Seal } from './seal.ts'
+import type { Seal } from '../../runtime/sharing/seal.ts'
 
 /** Whom a session acts as: the user of a bearer token, or a user whom the dashboard impersonates. */
 export type Identity =
   | { readonly token: string; readonly name: string }
-  | { readonly user: string; readonly groups: readonly string[] }
+  | { readonly user: string; readonly groups: readonly string[]; readonly isOfProxy?: true }
 
 /** What an OpenID Connect provider said of a user. */
 export interface Grant {

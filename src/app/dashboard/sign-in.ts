@@ -1,4 +1,5 @@
 import type { Route, RouteRequest, RouteResponse } from '../../runtime/http/route.ts'
+import type { Arrival, Named } from './identity.ts'
 import type { OneTimeCodes } from './one-time-codes.ts'
 import { isSameOrigin, type Identity, type Proof, type Sessions } from './sessions.ts'
 
@@ -8,6 +9,8 @@ export interface SignInPorts {
   readonly nameOf: (token: string) => Promise<string | undefined>
   /** Other ways to sign in, for the page. Defaults to none. */
   readonly methods?: { readonly provider?: string }
+  /** The user whom a proxy in front names. */
+  proxyUserOf?(request: Arrival): Named | undefined
   /** Where the user signs out of the provider. */
   signOutUrl?(identity: Identity | undefined): Promise<string | undefined>
   /** Where links can sign in; absent where the server makes none. */
@@ -38,10 +41,23 @@ export function signInRoutes(ports: SignInPorts): readonly Route[] {
       method: 'GET',
       path: '/auth/methods',
       authenticated: false,
-      handle: () => Promise.resolve({ status: 200, body: ports.methods ?? {} }),
+      handle: (request) => Promise.resolve({ status: 200, body: { ...ports.methods, ...ofProxy(ports, request) } }),
     },
+    call('proxy', (request) => {
+      const { user, problem = 'No proxy signs users in here.' } = ofProxy(ports, request)
+      if (user === undefined) return refused(403, problem)
+      return signedIn(sessions, request, { identity: { user, groups: [], isOfProxy: true } })
+    }),
     ...(codes ? linkRoutes(ports, codes) : []),
   ]
+}
+
+/** The user whom the proxy of a request names, or why it names none. */
+function ofProxy(ports: SignInPorts, { remoteAddress, rawHeaders = [] }: RouteRequest) {
+  const named = ports.proxyUserOf?.({ remoteAddress, rawHeaders })
+  const said: { readonly user?: string; readonly problem?: string } =
+    typeof named === 'string' ? { problem: named } : named ? { user: named.user } : {}
+  return said
 }
 
 function linkRoutes({ sessions, nameOf }: SignInPorts, codes: OneTimeCodes): readonly Route[] {

@@ -18,6 +18,8 @@ export class EmbeddedWorkloads {
     ...['exec', 'attach', 'portforward'].flatMap((subresource): [string, ResourceHandler][] =>
       ['get', 'create'].map((verb) => [`${verb} pods/${subresource}`, (call) => this.#refuse(call)]),
     ),
+    ['update pods/ephemeralcontainers', (call) => this.#refuse(call)],
+    ['patch pods/ephemeralcontainers', (call) => this.#refuse(call)],
   ])
 
   async start(

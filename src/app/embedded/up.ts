@@ -11,6 +11,7 @@ import type { Logger } from '../../runtime/observability/log.ts'
 import { secretKeepingTransport } from '../../runtime/observability/known-secrets.ts'
 import { loopLag } from '../../runtime/observability/process-metrics.ts'
 import { systemRandom } from '../../runtime/time/random.ts'
+import { freePort } from '../../runtime/http/free-port.ts'
 import { machineAndPrivate } from '../../runtime/http/outgoing.ts'
 import { proveOutgoing } from '../../runtime/http/prove-outgoing.ts'
 import type { RouteUser } from '../../runtime/http/route.ts'
@@ -25,7 +26,7 @@ import { authorizer } from '../../admission/bond-authorizer.ts'
 import { noCollectorWarning } from './no-collector-warning.ts'
 import type { Config } from '../config/config.ts'
 import { embeddedAccess } from '../core/embedded-access.ts'
-import { createInstance } from '../core/instance.ts'
+import { createInstance, keySource } from '../core/instance.ts'
 import { browserAccess } from '../dashboard/browser-access.ts'
 import { dashboardRoutes } from '../dashboard/pages.ts'
 import { lockDataDirectory } from './data-directory.ts'
@@ -88,9 +89,9 @@ export async function startUp(given: Config, log: Logger): Promise<Up> {
       kubernetes.hook,
     ],
     cascades: bonds.cascades,
-    deletionRecords: userDeletionRecords(clock, bonds),
+    deletionRecords: userDeletionRecords(clock, { ...config, isNeeded: (object) => bonds.isNeeded(object) }),
     cascadeRecordAccess: recordAccess,
-    beforeEmptying: async (object) => new RecordWriter(await home.promise).recordWithContents(object, clock.now()),
+    beforeEmptying: async (object) => recordWriter(config, await home.promise).recordWithContents(object, clock.now()),
     nodeName,
     handlers: workloads.handlers,
     extraRoutes: (method, path) => routes.find(method, path),
@@ -112,7 +113,7 @@ export async function startUp(given: Config, log: Logger): Promise<Up> {
   // Before the server accepts a deletion.
   await Promise.all([bonds.follow(informers, client, authorizer(server)), environments.follow(informers, client)])
   kubernetes.start({ server, uid: randomUUID, call: webhookCaller({ ...instance.networks.administrators, store }) })
-  const { url } = await server.listen({ port: config.port, host: config.host })
+  const { url } = await server.listen({ port: await freePort({ ...config, flag: 'port' }), host: config.host })
   // A server for one person. One that listens on every address is not: which name others use is theirs to say.
   const localUrl = isAnyAddress(config.host) ? undefined : url
   await instance.networks.denyServer(url)
@@ -148,4 +149,8 @@ function addressesOf(
     ...(proxyTlsPort === undefined ? {} : { tls: `https://${host}:${proxyTlsPort}` }),
     ...(checkPort === undefined ? {} : { check: `http://${host}:${checkPort}` }),
   }
+}
+
+function recordWriter(config: Config, client: Client): RecordWriter {
+  return new RecordWriter({ client, keys: keySource(config, client) })
 }

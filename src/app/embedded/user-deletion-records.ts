@@ -3,9 +3,15 @@ import { sojournNamespace } from '../../apis/group.ts'
 import type { DeletionRecords } from '../../apiserver/objects/contract/deletion-record.ts'
 import type { View } from '../../apiserver/store/store.ts'
 import { isRecreatedByController } from '../../departures/subjects/contents.ts'
+import { hasDataToSeal, recordKeysPlace, RecordKeyError, RecordKeys } from '../../departures/records/record-keys.ts'
 import { recordName, recordNamespace, userDeletionRecord } from '../../departures/records/record.ts'
 import { groupResource, type KubeObject } from '../../kube/object.ts'
+import type { Config } from '../config/config.ts'
 import type { Clock } from '../../runtime/time/clock.ts'
+
+interface UserDeletionOptions extends Partial<Pick<Config, 'recordSecrets'>> {
+  readonly isNeeded: (object: KubeObject) => boolean
+}
 
 /**
  * Records what users delete on the embedded server: every object that others depend on, in the transaction that removes it, whether a collector runs or
@@ -13,7 +19,7 @@ import type { Clock } from '../../runtime/time/clock.ts'
  */
 export function userDeletionRecords(
   clock: Pick<Clock, 'now'>,
-  { isNeeded }: { readonly isNeeded: (object: KubeObject) => boolean },
+  { isNeeded, recordSecrets }: UserDeletionOptions,
 ): DeletionRecords {
   return {
     annotation: 'sojourn.dev/cascade-record',
@@ -26,8 +32,19 @@ export function userDeletionRecords(
       if (!hasRestorableDependents(view, object.metadata.uid) && !isNeeded(object)) return undefined
       const name = recordName('', object)
       const found = recordAt(view, namespace, name) ?? recordAt(view, sojournNamespace, name)
-      return userDeletionRecord(object, { found, now: clock.now() })
+      const keys = recordSecrets && hasDataToSeal(object) ? keysIn(view) : undefined
+      return userDeletionRecord(object, { found, now: clock.now(), keys })
     },
+  }
+}
+
+/** Without a usable key the user's deletion goes on, and the record has no data, as if records kept none. */
+function keysIn(view: View): RecordKeys | undefined {
+  try {
+    return new RecordKeys(view.get({ resource: 'secrets', ...recordKeysPlace })?.document.value)
+  } catch (error) {
+    if (error instanceof RecordKeyError) return undefined
+    throw error
   }
 }
 

@@ -21,6 +21,7 @@ import {
   readSnapshot,
   type ClusterSnapshot,
 } from '../../forecast/cluster-snapshot.ts'
+import { describeRef } from '../../kube/object.ts'
 import type { Forecast, ForecastEvent } from '../../forecast/event.ts'
 import { type ExternalPorts, recordedPorts } from '../../forecast/recorded-ports.ts'
 import { RecordedForge } from '../../forecast/recorded-forge.ts'
@@ -35,6 +36,8 @@ export interface ForecastOptions {
   /** Receives the name of the current stage, and the share of it that is done, from 0 to 1. */
   readonly onProgress?: (doing: string, done: number) => void
   readonly signal?: AbortSignal
+  /** Called with the copy when the systems have stopped. */
+  readonly onEnd?: (copy: Client) => Promise<void>
   /** The limit in real time; `until` then says how far the forecast got. Defaults to none. */
   readonly withinMs?: number
 }
@@ -64,7 +67,7 @@ export async function forecastSnapshot(snapshot: ClusterSnapshot, options: Forec
     onUnread: (what) => void unread.push(what),
     onClose: (close) => closing.defer(close),
   })
-  const instance = instanceOn(copy, { clock, config: options.config, external })
+  const instance = instanceOn(copy, { clock, config: { ...options.config, recordSecrets: false }, external })
   void copy.bonds.follow(instance.informers, copy.client)
   const stopWatching = copy.store.subscribe((changes) => {
     for (const change of changes) {
@@ -77,8 +80,9 @@ export async function forecastSnapshot(snapshot: ClusterSnapshot, options: Forec
   await advance({ instance, clock, copy, problems }, options)
   const until = clock.now()
   stopWatching()
-  const foretold = events.toSorted((left, right) => left.at - right.at)
+  const foretold = eachOnce(events.toSorted((left, right) => left.at - right.at))
   await stop(instance, clock)
+  await options.onEnd?.(copy.client)
   signal?.throwIfAborted()
   if (problems[0]) throw problems[0]
   return {
@@ -92,6 +96,15 @@ export async function forecastSnapshot(snapshot: ClusterSnapshot, options: Forec
     lacking: [],
     unread,
   }
+}
+
+/** What is recorded by itself and with its namespace is deleted once. */
+function eachOnce(events: readonly ForecastEvent[]): readonly ForecastEvent[] {
+  const seen = new Set<string>()
+  return events.filter(({ what, at, object }) => {
+    const key = `${at} ${object.cluster ?? ''} ${object.apiVersion} ${describeRef(object)}`
+    return what !== 'leaves' || (!seen.has(key) && seen.add(key))
+  })
 }
 
 function forgeFor({ client }: ClusterCopy, clock: VirtualClock, given: readonly Assumption[]): RecordedForge {

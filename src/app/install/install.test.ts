@@ -56,7 +56,10 @@ it.each(clusterRoles)('lets the %s do all of its own work with its own account',
   })
   await startSystems(instance, [role])
   await clock.run(clock.now() + (role === 'janitor' ? 48 * hour : hour))
-  await instance.lifecycle.stop()
+  const stopped = instance.lifecycle.stop()
+  // The last replica waits until no EndpointSlice leads to it.
+  await clock.run(clock.now() + hour)
+  await stopped
 
   expect(asked.size).toBeGreaterThan(5)
   // The collector looks at every kind there is; which ones it may see is the administrator's choice.

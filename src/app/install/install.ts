@@ -20,6 +20,8 @@ export interface InstallOptions {
   readonly image: string
   readonly replicas: number
   readonly dryRun: boolean
+  /** Whether records keep the data of Secrets, encrypted. Defaults to false. */
+  readonly recordSecrets?: boolean
   /** The one namespace that the activator serves. Defaults to all. */
   readonly activatorNamespace?: string
   /** What records the creators of objects. Defaults to MAP, which needs Kubernetes 1.36. */
@@ -33,8 +35,7 @@ export interface InstallOptions {
 /** All manifests that a cluster needs to run the systems, in an order in which they can be applied. */
 export function installManifests(options: InstallOptions): readonly KubeObject[] {
   const labels = { 'app.kubernetes.io/name': 'sojourn', 'app.kubernetes.io/part-of': 'sojourn' }
-  const { admission = 'MAP', restorers = [] } = options
-  const { roles } = options
+  const { roles, admission = 'MAP', restorers = [] } = options
   return [
     { apiVersion: 'v1', kind: 'Namespace', metadata: { name: sojournNamespace, labels } },
     ...allKinds.map(({ crd }) => crd),
@@ -51,6 +52,6 @@ export function installManifests(options: InstallOptions): readonly KubeObject[]
     ...(roles.includes('promoter') ? [...shippedPolicies('approvals'), emptySecret(promoterSecret)] : []),
     ...(roles.includes('dashboard') ? [emptySecret(dashboardSecret)] : []),
     ...workloadManifests(options),
-    ...(roles.includes('cleaner') ? webhookManifests() : []),
+    ...(roles.includes('cleaner') ? webhookManifests({ environments: roles.includes('environments') }) : []),
   ]
 }

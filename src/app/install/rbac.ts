@@ -11,6 +11,7 @@ import {
   proxyRules,
   takeoverRules,
 } from '../../systems/activator/cluster/access.ts'
+import { recordKeysPlace } from '../../departures/records/record-keys.ts'
 import { isRecord } from '../../systems/janitor/kubernetes/custom-references.ts'
 import { referrerTypes } from '../../systems/janitor/kubernetes/references/referrer-types.ts'
 import { creatorPolicy, recordPolicy } from '../../tenancy/creator-proof.ts'
@@ -85,6 +86,7 @@ const events = core(['events'], ['create', 'patch'])
 /** What every role that deletes needs: departure records and protections. */
 const safeguards: readonly Rule[] = [
   ours(['departures'], [...read, 'create', 'update', 'patch', 'delete']),
+  ours(['departurepages'], [...read, 'create', 'update', 'delete']),
   ours(['departures/status'], ['patch']),
   ours(['cleanupoptouts', 'bonds', 'workschedules'], follow),
 ]
@@ -132,6 +134,10 @@ const byRole: Readonly<Record<Component, Pick<RoleAccess, 'cluster'> & Partial<R
         verbs: ['get', 'update'],
       },
       creatorWebhook(['get']),
+      // Its webhook keeps the limits of environments, and notes connections to their Pods as use.
+      ours(['environments', 'environmentclasses'], follow),
+      ours(['environments/status'], ['patch']),
+      core(['namespaces'], follow),
       ...recordProofs,
     ],
     // Its outbox: CloudEvents that sinks have not accepted. Its own link key, and the credentials that channels name.
@@ -156,6 +162,8 @@ const byRole: Readonly<Record<Component, Pick<RoleAccess, 'cluster'> & Partial<R
       definitions,
       clusters,
     ],
+    // The keys of encrypted records (--record-secrets).
+    own: [{ ...core(['secrets'], ['get']), resourceNames: [recordKeysPlace.name] }],
   },
   janitor: {
     cluster: [
@@ -212,7 +220,8 @@ const byRole: Readonly<Record<Component, Pick<RoleAccess, 'cluster'> & Partial<R
     cluster: [
       ours(['environments'], [...read, 'create', 'delete']),
       ours(['environmentclasses', 'notificationchannels'], follow),
-      ours(['environments/status', 'environmentclasses/status'], ['update', 'patch']),
+      ours(['environments/status'], ['update', 'patch']),
+      ours(['environmentclasses/status'], ['update']),
       // To delete environments it needs a ClusterRole for targets, as every role that deletes.
       core(['namespaces'], read),
       core(['services', 'persistentvolumes'], follow),
@@ -321,7 +330,7 @@ function roleManifests(role: Component, wanted: RbacOptions): readonly KubeObjec
  */
 export function peopleManifests(): readonly KubeObject[] {
   const readable = allKinds.filter(
-    ({ kind }) => !['Departure', 'ProviderAccount', 'NotificationChannel'].includes(kind),
+    ({ kind }) => !['Departure', 'DeparturePage', 'ProviderAccount', 'NotificationChannel'].includes(kind),
   )
   // Approving is a right of its own: the ClusterRole sojourn-approver.
   const writable = readable.filter(({ type, kind }) => type.namespaced && !['Approval', 'SavingsReport'].includes(kind))
@@ -329,7 +338,7 @@ export function peopleManifests(): readonly KubeObject[] {
   return [
     peopleRole('view', rulesFor(readable, read)),
     peopleRole('edit', rulesFor(writable, write)),
-    peopleRole('admin', [ours(['departures'], read), ours(['departures/status'], ['patch'])]),
+    peopleRole('admin', [ours(['departures', 'departurepages'], read), ours(['departures/status'], ['patch'])]),
   ]
 }
 

@@ -105,7 +105,7 @@ function container(workload: Workload, options: InstallOptions) {
   }
 }
 
-function argsOf(workload: Workload, { dryRun }: InstallOptions): readonly string[] {
+function argsOf(workload: Workload, { dryRun, recordSecrets = false }: InstallOptions): readonly string[] {
   const roles = workload.components.map((component) => (component === 'proxy' ? 'activator' : component))
   return [
     'run',
@@ -121,6 +121,7 @@ function argsOf(workload: Workload, { dryRun }: InstallOptions): readonly string
       : []),
     ...(isProxy(workload) ? ['--drain-delay=5s', '--drain=45s'] : []),
     ...(dryRun && roles[0] !== 'dashboard' ? ['--dry-run'] : []),
+    ...(recordSecrets && roles[0] !== 'dashboard' && !isProxy(workload) ? ['--record-secrets'] : []),
   ]
 }
 

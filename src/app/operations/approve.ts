@@ -1,5 +1,6 @@
 import { approval, type Approval, type ApprovalStatus } from '../../apis/approval.ts'
 import type { Client } from '../../client/client.ts'
+import { ignoring } from '../../kube/status-error.ts'
 import { sleep, systemClock } from '../../runtime/time/clock.ts'
 import {
   approve,
@@ -21,13 +22,15 @@ export function approvePromotion(
 /** Asks a pipeline for something and waits until the promoter has answered; undefined when it has not in time. */
 export async function requestOfPipeline(
   client: Client,
-  place: { readonly namespace: string; readonly name: string },
+  pipeline: { readonly namespace: string; readonly name: string },
   asked: PipelineRequest,
 ): Promise<ApprovalStatus | undefined> {
-  const name = await request(client, place, asked)
+  const name = await request(client, pipeline, asked)
   for (let attempt = 0; attempt < 20; attempt++) {
-    const { status } = await client.get<Approval>(approval.type, { namespace: place.namespace, name })
-    if (status) return status
+    // A user may be allowed to create Approvals only.
+    const place = { namespace: pipeline.namespace, name }
+    const found = await client.get<Approval>(approval.type, place).catch(ignoring('Forbidden'))
+    if (!found || found.status) return found?.status
     await sleep(systemClock, 250, new AbortController().signal)
   }
   return undefined

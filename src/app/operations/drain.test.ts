@@ -1,4 +1,4 @@
-import { deployments, endpointSlices, events, services } from '../../kube/core-types.ts'
+import { configMaps, deployments, endpointSlices, events, leases, namespaces, services } from '../../kube/core-types.ts'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { startTestServer, type TestServer } from '../../../test/apiserver/test-server.ts'
 import { Client } from '../../client/client.ts'
@@ -108,7 +108,7 @@ describe('draining a cluster in which an activator was', () => {
       expect.objectContaining({
         reason: 'Woken',
         involvedObject: expect.objectContaining({ kind: 'Deployment', name: 'shop' }),
-        message: 'Scaled to 3, its replicas before it slept: no activator will wake it any more.',
+        message: 'Scaled to 3, as before it slept: no activator will wake it any more.',
       }),
     ])
     expect(rows(await drain(client, { dryRun: false, clock }))).toEqual([])
@@ -151,6 +151,40 @@ describe('draining a cluster in which an activator was', () => {
     )
     expect(await replicas('shop')).toBe(0)
     expect(await names(services)).toContain('their-proxless')
+  })
+
+  it('leaves marks of others alone and changes nothing while an activator leads, when only for the activator', async () => {
+    await threeApps()
+    const finalizers = ['sojourn.dev/cascade-deletion']
+    await client.create(configMaps, {
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      metadata: { name: 'held', namespace, finalizers },
+    })
+    await client.create(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'sojourn-system' } })
+    const lease = (name: string, holderIdentity: string, ageMs: number) => ({
+      apiVersion: 'coordination.k8s.io/v1',
+      kind: 'Lease',
+      metadata: { namespace: 'sojourn-system', name },
+      spec: { holderIdentity, leaseDurationSeconds: 15, renewTime: new Date(clock.now() - ageMs).toISOString() },
+    })
+    const only = { dryRun: false, clock, activator: {} } as const
+    // A leader does not renew its own Lease, but the one of its seat. A proxy that has a seat may go on.
+    await client.create(leases, lease('activator-slot-0', 'pod-1', 3_600_000))
+    await client.create(leases, lease('activator-member-0', 'pod-1', 0))
+    await client.create(leases, lease('activator-member-1', 'proxy-1', -3_600_000))
+    const before = await written()
+    expect((await drain(client, only)).running).toEqual(['activator-member-0 (pod-1)'])
+    expect(await written()).toEqual(before)
+    const released = { type: 'merge', body: { spec: { holderIdentity: '' } } } as const
+    await client.patch(leases, { namespace: 'sojourn-system', name: 'activator-slot-0' }, released)
+    const drained = await drain(client, only)
+    expect([drained.running, drained.problems]).toEqual([[], []])
+    expect(rows(drained)).toEqual(everything.map((row) => `${row} done`))
+    expect(await replicas('shop')).toBe(3)
+    expect((await client.get<StoredObject>(configMaps, { namespace, name: 'held' })).metadata.finalizers).toEqual(
+      finalizers,
+    )
   })
 
   it('finds out that an activator without a Lease still runs', async () => {

@@ -2,11 +2,15 @@ import { removeOwn } from '../../departures/subjects/own-machinery.ts'
 import { bond, bondFinalizer, inUseLabel, type Bond } from '../../apis/bond.ts'
 import type { Client } from '../../client/client.ts'
 import { releaseAll, runningSystems, surveyHeld, type Held } from '../../departures/drain/drain.ts'
+import { sojournNamespace } from '../../apis/group.ts'
+import { deployments } from '../../kube/core-types.ts'
 import { describeRef, refOf, type StoredObject } from '../../kube/object.ts'
 import { ignoring } from '../../kube/status-error.ts'
 import { sleep, systemClock, type Clock } from '../../runtime/time/clock.ts'
 import { EventRecorder } from '../../runtime/observability/event-recorder.ts'
 import { silentLogger } from '../../runtime/observability/log.ts'
+import { leaderLease } from '../../runtime/sharing/lease-membership.ts'
+import { peersGroup } from '../../systems/activator/replicas/peers.ts'
 import { releaseServices } from '../../systems/activator/takeover/release-service.ts'
 import {
   restoreWorkload,
@@ -23,6 +27,10 @@ export interface DrainOptions {
   readonly dryRun: boolean
   /** Leave sleeping workloads at zero replicas, with Sojourn's label. */
   readonly keepAsleep?: boolean
+  /** Only what the activator holds, everywhere or in one namespace: its account has the rights for it. */
+  readonly activator?: { readonly namespace?: string | undefined }
+  /** Stop this Deployment of Sojourn first, and wait until none of its replicas scales any more. */
+  readonly stop?: string
   readonly onProgress?: (doing: string, done: number) => void
   readonly signal?: AbortSignal
 }
@@ -51,17 +59,19 @@ export interface Drained {
  * uninstalled. Changes nothing while Sojourn runs in the cluster.
  */
 export async function drain(client: Client, options: DrainOptions): Promise<Drained> {
-  const { clock = systemClock, dryRun, keepAsleep = false, onProgress, signal } = options
-  const running = await runningSystems(client, clock.now())
-  const found = await survey(client, keepAsleep, (done) => onProgress?.('looking', done))
-  const unseen = [...found.unread.map((what) => `could not be read: ${what}`), ...(await heldElsewhere(client))]
+  const { clock = systemClock, dryRun, keepAsleep = false, activator, onProgress, signal } = options
+  if (options.stop !== undefined && !dryRun) await stopActivator(client, options.stop, { clock, signal })
+  const running = await runningSystems(client, clock.now(), activator && scaling)
+  const found = await survey(client, options, (done) => onProgress?.('looking', done))
+  const elsewhere = activator ? [] : await heldElsewhere(client)
+  const unseen = [...found.unread.map((what) => `could not be read: ${what}`), ...elsewhere]
   const planned = itemsOf(found, keepAsleep)
   if (dryRun || running.length > 0 || planned.length === 0)
     return { items: planned.map((item) => ({ ...item, outcome: 'planned' })), running, problems: unseen }
   const failed = await carryOut(client, found, { ...options, clock })
   // A `sojourn up` holds no Lease: it shows by what it holds again.
   await sleep(clock, againMs, signal)
-  const left = await survey(client, keepAsleep, (done) => onProgress?.('looking again', done))
+  const left = await survey(client, options, (done) => onProgress?.('looking again', done))
   const known = new Set([...failed.keys()].map(({ metadata }) => metadata.uid))
   const again = itemsOf({ ...left, remains: { ...left.remains, workloads: left.workloads } }, keepAsleep).filter(
     ({ object }) => !known.has(object.metadata.uid),
@@ -77,7 +87,25 @@ export async function drain(client: Client, options: DrainOptions): Promise<Drai
   }
 }
 
+/** Scales the Deployment to zero. Another of its replicas may lead for a moment before it stops, too. */
+async function stopActivator(
+  client: Client,
+  name: string,
+  { clock, signal }: { readonly clock: Clock; readonly signal: AbortSignal | undefined },
+): Promise<void> {
+  const place = { namespace: sojournNamespace, name }
+  const none = { type: 'merge', body: { spec: { replicas: 0 } } } as const
+  await client.patch(deployments, place, none, { subresource: 'scale' }).catch(ignoring('NotFound'))
+  const until = clock.now() + stopMs
+  for (let quiet = 0; quiet < 2 && clock.now() < until; await sleep(clock, againMs, signal))
+    quiet = (await runningSystems(client, clock.now(), scaling)).length === 0 ? quiet + 1 : 0
+}
+
+/** Its holder is the activator that puts workloads to sleep. */
+const scaling = leaderLease(peersGroup)
 const againMs = 2000
+/** Longer than a Lease of a killed replica lasts, and than a replica takes to stop. */
+const stopMs = 90_000
 const stopFirst = 'Sojourn is still running somewhere: stop it and drain again'
 const maxNamed = 5
 
@@ -101,9 +129,13 @@ async function heldElsewhere(client: Client): Promise<readonly string[]> {
   )
 }
 
-async function survey(client: Client, keepAsleep: boolean, onProgress: (done: number) => void): Promise<Found> {
-  const { held, unread } = await surveyHeld(client, onProgress)
-  const remains = await findLeftovers(client)
+async function survey(
+  client: Client,
+  { keepAsleep = false, activator }: DrainOptions,
+  onProgress: (done: number) => void,
+): Promise<Found> {
+  const { held, unread } = activator ? { held: [], unread: [] } : await surveyHeld(client, onProgress)
+  const remains = await findLeftovers(client, activator && { ...activator, isActivator: true })
   const workloads = keepAsleep ? remains.workloads.filter(({ wakesTo }) => wakesTo === undefined) : remains.workloads
   return { held, remains, workloads, unread: [...unread, ...remains.unread] }
 }

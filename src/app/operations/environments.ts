@@ -1,19 +1,14 @@
-import { environmentClass, type EnvironmentClass } from '../../apis/environment-class.ts'
 import { environment, type Environment } from '../../apis/environment.ts'
 import type { Client } from '../../client/client.ts'
-import { namespaces } from '../../kube/core-types.ts'
+import { oldestOf } from '../../kube/object.ts'
 import { ignoring, StatusError } from '../../kube/status-error.ts'
 import { formatTime, parseTime } from '../../kube/time.ts'
-import { readClass } from '../../systems/environments/decision/rules.ts'
+import { keptUntil } from '../../systems/environments/keep.ts'
 
 /** The Environment of a Namespace, if it has one. */
 export async function ownEnvironment(client: Client, namespace: string): Promise<Environment | undefined> {
   const list = await client.list<Environment>(environment.type, { namespace }).catch(ignoring('NotFound', 'Forbidden'))
-  const items = list?.items ?? []
-  const [first] = items.toSorted((left, right) =>
-    left.metadata.creationTimestamp < right.metadata.creationTimestamp ? -1 : 1,
-  )
-  return first
+  return oldestOf(list?.items ?? [])
 }
 
 /** The Environment of a Namespace; throws NotFound where it has none. */
@@ -37,15 +32,8 @@ export async function keepEnvironment(
   { forMs, now }: { readonly forMs: number | undefined; readonly now: number },
 ): Promise<Kept> {
   const { namespace = '', name } = self.metadata
-  const found = await client
-    .get<EnvironmentClass>(environmentClass.type, { name: self.spec.className })
-    .catch(ignoring('NotFound', 'Forbidden'))
-  const home = await client.get(namespaces, { name: namespace }).catch(ignoring('NotFound', 'Forbidden'))
-  const rules = found && readClass(found.spec).rules
-  const createdAt = parseTime(home?.metadata.creationTimestamp)
-  const atMost = rules?.maxAgeMs === undefined || createdAt === undefined ? undefined : createdAt + rules.maxAgeMs
   const was = parseTime(self.status?.deletesAt)
-  const until = Math.min(Math.max(was ?? now, now) + (forMs ?? rules?.extendMs ?? 259_200_000), atMost ?? Infinity)
+  const { until, atMost } = await keptUntil(client, self, { from: Math.max(was ?? now, now), forMs })
   const body = { spec: { keepUntil: formatTime(until) } }
   await client.patch(environment.type, { namespace, name }, { type: 'merge', body })
   return { until, was, atMost }

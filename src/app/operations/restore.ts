@@ -1,9 +1,14 @@
 import { departure, type Departure } from '../../apis/departure.ts'
-import { environment } from '../../apis/environment.ts'
+import { environmentClass, type EnvironmentClass } from '../../apis/environment-class.ts'
+import { environment, type Environment } from '../../apis/environment.ts'
 import type { Client } from '../../client/client.ts'
+import { findRecord, type DeletedObject } from '../../departures/restore/find-record.ts'
 import { restore, type Restored, type RestoreOptions } from '../../departures/restore/restore.ts'
 import type { KubeObject } from '../../kube/object.ts'
-import { formatTime } from '../../kube/time.ts'
+import { ignoring } from '../../kube/status-error.ts'
+import { formatTime, parseTime } from '../../kube/time.ts'
+import { asleep } from '../../systems/activator/model/power-kinds.ts'
+import { readClass } from '../../systems/environments/decision/rules.ts'
 
 /** Restores the objects in a departure record; see src/departures/restore/restore.ts. An environment comes back asleep. */
 export async function restoreDeparture(
@@ -12,24 +17,36 @@ export async function restoreDeparture(
   options: RestoreOptions,
 ): Promise<Restored> {
   const record = await client.get<Departure>(departure.type, place)
-  return restore(client, record, { prepare: (all) => asleep(all, options.now), ...options })
+  const classes =
+    record.spec.object.kind === 'Namespace'
+      ? await client.list<EnvironmentClass>(environmentClass.type).catch(ignoring('NotFound', 'Forbidden'))
+      : undefined
+  return restore(client, record, { prepare: (all) => asAsleep(all, classes?.items ?? [], options.now), ...options })
 }
 
-const extendMs = 3 * 86_400_000
+/** Where the newest record of a deleted object is, and whose decision deleted it where the record holds several. */
+export async function recordOf(client: Client, deleted: DeletedObject) {
+  const { record, decidedBy } = await findRecord(client, deleted)
+  const { namespace = '', name } = record.metadata
+  return { namespace, name, decidedBy }
+}
 
-/** Environments come back with their workloads asleep, kept for three days: what made them due is mostly still so. */
-function asleep(all: readonly KubeObject[], now: number): (manifest: KubeObject) => KubeObject {
+/** Environments come back with their workloads asleep, and kept for a while: what made them due is mostly still so. */
+function asAsleep(
+  all: readonly KubeObject[],
+  classes: readonly EnvironmentClass[],
+  now: number,
+): (manifest: KubeObject) => KubeObject {
   const isEnvironment = ({ apiVersion, kind }: KubeObject) =>
     apiVersion === environment.apiVersion && kind === environment.kind
   const homes = new Set(all.filter(isEnvironment).map(({ metadata }) => metadata.namespace))
   return (manifest) => {
-    const { kind, metadata } = manifest
-    if (!homes.has(metadata.namespace)) return manifest
-    const spec = (manifest.spec ?? {}) as Readonly<Record<string, unknown>>
-    if (isEnvironment(manifest)) return { ...manifest, spec: { ...spec, keepUntil: formatTime(now + extendMs) } }
-    const { replicas = 1 } = spec as { replicas?: number }
-    if (!['Deployment', 'StatefulSet'].includes(kind) || replicas === 0) return manifest
-    const annotations = { ...metadata.annotations, 'sojourn.dev/former-replicas': String(replicas) }
-    return { ...manifest, metadata: { ...metadata, annotations }, spec: { ...spec, replicas: 0 } }
+    if (!homes.has(manifest.metadata.namespace)) return manifest
+    if (!isEnvironment(manifest)) return asleep(manifest, now)
+    const { spec } = manifest as Environment
+    const found = classes.find(({ metadata }) => metadata.name === spec.className)
+    const { extendMs } = readClass(found?.spec ?? { namespaceSelector: {} }).rules
+    const keepUntil = formatTime(Math.max(now + extendMs, parseTime(spec.keepUntil) ?? 0))
+    return { ...manifest, spec: { ...spec, keepUntil } }
   }
 }

@@ -13,13 +13,12 @@ export interface Savings {
 }
 
 /** Reads the reports since this day. */
-export async function readSavings(client: Client, since: string, namespace?: string): Promise<Savings> {
+export async function readSavings(client: Client, since: string): Promise<Savings> {
   const { items } = await client.list<SavingsReport>(savingsReport.type, { namespace: sojournNamespace })
   const counted = items.filter(({ spec }) => spec.day >= since)
   const rows = counted.flatMap(({ spec }) => spec.rows.map((row) => ({ ...row, day: spec.day })))
-  const wanted = rows.filter((row) => namespace === undefined || row.namespace === namespace)
   // A list is ordered by name, and names are days.
-  return { rows: wanted, uncounted: counted.at(-1)?.spec.uncounted ?? 0 }
+  return { rows, uncounted: counted.at(-1)?.spec.uncounted ?? 0 }
 }
 
 /** Totals of one group, and the part of their cost that sleep saved. */

@@ -1,7 +1,7 @@
 import { pipeline, type Pipeline } from '../../apis/pipeline.ts'
 import type { Client } from '../../client/client.ts'
 import type { ResourceType } from '../../kube/object.ts'
-import { isStatusError, StatusError } from '../../kube/status-error.ts'
+import { ignoring, StatusError } from '../../kube/status-error.ts'
 import { readFlags, textFlag, type Command } from '../terminal/command.ts'
 import { connect } from '../terminal/connect.ts'
 import { nearest } from '../terminal/nearest.ts'
@@ -32,17 +32,13 @@ Examples:
     const { approvePromotion } = await import('../../app/operations/approve.ts')
     const comment = textFlag(call.flags, 'comment')
     const decision = call.flags.reject ? 'Reject' : 'Approve'
+    await checkEnvironment(client, { namespace, name }, environment)
     const answer = await approvePromotion(
       client,
       { namespace, name },
       { environment, revision, decision, approver: await whoAmI(client), ...(comment ? { comment } : {}) },
-    ).catch((error: unknown) => {
-      if (!isStatusError(error, 'NotFound')) throw error
-      const message = `there is no Pipeline "${name}" in namespace ${namespace}; run "sojourn status -A" for all`
-      throw new StatusError('NotFound', message, { cause: error })
-    })
+    )
     if (answer.outcome === 'stale') {
-      await checkEnvironment(client, { namespace, name }, environment)
       const there =
         answer.revision === undefined ? 'no promotion is under way' : `the promotion under way is of ${answer.revision}`
       const why =
@@ -58,14 +54,20 @@ Examples:
   },
 }
 
+/** Throws, with what there is instead, when there is no such Pipeline or it has no such environment; `*` is any. */
 export async function checkEnvironment(
   client: Client,
   place: { readonly namespace: string; readonly name: string },
   environment: string,
 ): Promise<void> {
-  const { spec } = await client.get<Pipeline>(pipeline.type, place)
-  const names = spec.environments.map((each) => each.name)
-  if (names.includes(environment)) return
+  const found = await client.get<Pipeline>(pipeline.type, place).catch(ignoring('NotFound'))
+  if (!found)
+    throw new StatusError(
+      'NotFound',
+      `there is no Pipeline "${place.name}" in namespace ${place.namespace}; run "sojourn status -A" for all`,
+    )
+  const names = found.spec.environments.map((each) => each.name)
+  if (environment === '*' || names.includes(environment)) return
   const guess = nearest(environment, names)
   const help = guess ? `did you mean "${guess}"?` : `it has ${names.join(', ')}`
   throw new StatusError('NotFound', `Pipeline "${place.name}" has no environment "${environment}"; ${help}`)

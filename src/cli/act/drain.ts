@@ -1,12 +1,12 @@
 import { drain as drainCluster, type Drained, type DrainItem } from '../../app/operations/drain.ts'
 import { sojournNamespace } from '../../apis/group.ts'
 import { describeRef, refOf, placeOf } from '../../kube/object.ts'
-import { readFlags, UsageError, type Call, type Command } from '../terminal/command.ts'
+import { readFlags, textFlag, UsageError, type Call, type Command } from '../terminal/command.ts'
 import { connect } from '../terminal/connect.ts'
 import { print, table } from '../terminal/output.ts'
 import { progress } from '../terminal/progress.ts'
 
-const { output, kubeconfig, context } = readFlags
+const { namespace, output, kubeconfig, context } = readFlags
 
 /** Removes Sojourn's finalizers, marks and takeovers before it is uninstalled. */
 export const drain: Command = {
@@ -25,27 +25,43 @@ from Services.
 
 Stop Sojourn first. While it runs, drain changes nothing.
 
+With --only activator, finalizers and in-use marks stay: only workloads are woken, Services released and companions deleted. The
+rights of the activator's account suffice. The chart's hook does this before "helm uninstall".
+
 Examples:
   kubectl -n ${sojournNamespace} scale deployment --all --replicas=0
   sojourn drain --dry-run
   sojourn drain --yes`,
   flags: {
+    namespace: { ...namespace, help: 'With --only activator: only in this namespace (default: all)' },
     output,
     kubeconfig,
     context,
     'dry-run': { type: 'boolean', help: 'Only show what would change' },
     yes: { type: 'boolean', help: 'Make the changes' },
+    only: { type: 'string', value: 'activator', help: 'Only what the activator holds: workloads and Services' },
+    stop: {
+      type: 'string',
+      value: 'NAME',
+      help: `With --only activator: first scale this Deployment of ${sojournNamespace} to zero`,
+    },
     'keep-asleep': { type: 'boolean', help: 'Leave sleeping workloads at zero replicas' },
   },
   async run(call) {
     const { flags, io } = call
     if (flags['dry-run'] && flags.yes) throw new UsageError('--dry-run and --yes exclude each other')
+    const { only, stop } = flags
+    if (only !== undefined && only !== 'activator') throw new UsageError('--only takes "activator"')
+    if (only === undefined && (stop ?? flags.namespace) !== undefined)
+      throw new UsageError('--stop and --namespace need --only activator')
     using connection = connect(call)
     using bar = progress(io)
     const dryRun = !flags.yes
     const drained = await drainCluster(connection.client, {
       dryRun,
       keepAsleep: Boolean(flags['keep-asleep']),
+      ...(only === undefined ? {} : { activator: { namespace: textFlag(flags, 'namespace') } }),
+      ...(stop === undefined ? {} : { stop: textFlag(flags, 'stop')! }),
       onProgress: bar.show,
       signal: io.signal,
     })

@@ -1,4 +1,3 @@
-import { namespaces } from '../../kube/core-types.ts'
 import { placeOf } from '../../kube/object.ts'
 import { formatTime } from '../../kube/time.ts'
 import { durationFlag, readFlags, UsageError, type Call, type Command } from '../terminal/command.ts'
@@ -45,17 +44,20 @@ async function setPower(call: Call, power: 'Awake' | 'Asleep'): Promise<void> {
   const forMs = durationFlag(call.flags, 'for') ?? 8 * 3_600_000
   using connection = connect(call)
   const { client, namespace } = connection
-  const { type, object } = word.includes('/')
-    ? await findObject(client, word, namespace)
-    : { type: namespaces, object: await client.get(namespaces, { name: word }) }
-  const { byHandPatch, hasPower } = await import('../../app/operations/power.ts')
-  if (!hasPower(type)) throw new UsageError(`${word}: a ${type.kind} cannot sleep; name a workload or a namespace`)
-  const now = call.io.now()
   const { ownEnvironment, setPower: setEnvironment } = await import('../../app/operations/environments.ts')
-  const self = type === namespaces ? await ownEnvironment(client, word) : undefined
+  const now = call.io.now()
+  const isName = !word.includes('/')
+  const self = isName ? await ownEnvironment(client, word) : undefined
   // The environment of a namespace reports what was set by hand; without one the namespace keeps it itself.
   if (self) await setEnvironment(client, self, { power, until: now + forMs, now })
-  else await client.patch(type, placeOf(object.metadata), { type: 'merge', body: byHandPatch(power, now, now + forMs) })
+  else {
+    const { type, object } = await findObject(client, isName ? `namespace/${word}` : word, namespace)
+    const { byHandPatch, hasPower } = await import('../../app/operations/power.ts')
+    if (!hasPower(type))
+      throw new UsageError(`${word}: the kind ${type.kind} cannot sleep; name a workload or a namespace`)
+    const body = byHandPatch(power, now, now + forMs)
+    await client.patch(type, placeOf(object.metadata), { type: 'merge', body })
+  }
   const what = power === 'Awake' ? 'is kept awake' : 'is put to sleep'
   call.io.out(`${word} ${what} until ${formatTime(now + forMs)}\n`)
 }

@@ -1,10 +1,11 @@
-import { restoreDeparture } from '../../app/operations/restore.ts'
+import { recordOf, restoreDeparture } from '../../app/operations/restore.ts'
 import { departure, type Departure } from '../../apis/departure.ts'
 import type { Client } from '../../client/client.ts'
 import { describeRef, refOf } from '../../kube/object.ts'
 import { StatusError } from '../../kube/status-error.ts'
 import { readFlags, textFlag, type Command } from '../terminal/command.ts'
-import { connect } from '../terminal/connect.ts'
+import { connect, type Connection } from '../terminal/connect.ts'
+import { placeNamed } from '../terminal/object-word.ts'
 import { progress } from '../terminal/progress.ts'
 
 const { output: _, ...readOnly } = readFlags
@@ -13,13 +14,15 @@ const { output: _, ...readOnly } = readFlags
 export const restore: Command = {
   name: 'restore',
   summary: 'Restore a deleted object, with everything deleted with it',
-  usage: 'NAME [flags]',
+  usage: 'KIND/NAME | RECORD [flags]',
   help: `
-NAME is that of a departure record: see "sojourn departures". The record of a Cleaner brings back its whole decision: the Cleaner, suspended, its targets,
-the objects of its Helm releases and their Helm records. A restore is checked by a dry run first: if it cannot be complete,
+KIND/NAME is the deleted object, RECORD its departure record: see "sojourn departures". The newest record counts. The record of a Cleaner brings back
+its whole decision: the Cleaner, suspended, its targets, the objects of its Helm releases and their Helm records. Where several Cleaners that were due
+together share a record, RECORD restores all of them, KIND/NAME the decision about one. A restore is checked by a dry run first: if it cannot be complete,
 nothing is changed. If the object was restored before and still exists, the command names it and fails.
 
 Examples:
+  sojourn restore configmap/settings -n team
   sojourn restore configmap-settings-3f2a9c81d04b -n team
   sojourn restore configmap-settings-91b07c55aa1e --into-context leaf   an object of another cluster`,
   flags: {
@@ -36,14 +39,18 @@ Examples:
   async run(call) {
     using connection = connect(call)
     const { client } = connection
-    const [name = ''] = call.words
-    const namespace = await namespaceOf(client, name, textFlag(call.flags, 'namespace'))
+    const { namespace, name, decidedBy } = await recordFor(
+      connection,
+      call.words[0] ?? '',
+      textFlag(call.flags, 'namespace'),
+    )
     using bar = progress(call.io)
     const into = textFlag(call.flags, 'into-context')
     using other = into === undefined ? undefined : connect({ ...call, flags: { ...call.flags, context: into } })
     const options = {
       now: call.io.now(),
       into: other?.client,
+      decidedBy,
       dryRun: Boolean(call.flags['dry-run']),
       ...(call.io.isErrTerminal ? { onProgress: bar.show } : {}),
     }
@@ -55,6 +62,20 @@ Examples:
       call.io.out(`${describeRef(refOf(object))} was restored before (uid ${object.metadata.uid})\n`)
     for (const note of notes) call.io.err(`note: ${note}\n`)
   },
+}
+
+/** The record that is asked for, by its own name or that of the deleted object. */
+async function recordFor(
+  { client, namespace }: Pick<Connection, 'client' | 'namespace'>,
+  word: string,
+  given?: string,
+) {
+  if (!word.includes('/'))
+    return { namespace: await namespaceOf(client, word, given), name: word, decidedBy: undefined }
+  const { type, place } = await placeNamed(client, word, namespace)
+  // Several groups may have a kind of this name.
+  const group = word.slice(0, word.indexOf('/')).includes('.') ? { group: type.group } : {}
+  return recordOf(client, { kind: type.kind, ...place, ...group })
 }
 
 /** Finds the namespace of a record by its name, which is nearly unique. */

@@ -38,6 +38,8 @@ Examples:
       'USER,…: Users that restore backups: the records of creators that they bring along are kept (default: none)',
     targets:
       'PLURAL[.GROUP],…: Of a tenant: what its ServiceAccounts may be used for, by constrained impersonation (default: whatever they may do)',
+    'record-secrets':
+      'Keep the data of Secrets in records, encrypted with the keys in Secret sojourn-system/sojourn-record-keys',
     'dry-run': 'Install with --dry-run: make all decisions, delete nothing',
     'crds-only': 'Print only the CustomResourceDefinitions',
   }),
@@ -63,6 +65,7 @@ Examples:
       image: textFlag(flags, 'image') ?? defaultImage,
       replicas,
       dryRun,
+      recordSecrets: flags['record-secrets'] === true,
       separateRoles: flags['separate-roles'] === true,
       admission: admissionOf(textFlag(flags, 'admission')),
       restorers: restorersOf(textFlag(flags, 'restorers')),

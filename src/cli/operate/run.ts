@@ -33,9 +33,12 @@ Examples:
       : (await import('../../app/cluster/run.ts')).startRun
     const { signal } = io
     const cluster = findConfig({ flags, io }, io.env.KUBE_CONFIG_PATH)
-    const running = await start(config, cluster, { log: createLog(config, io), signal }).catch((error: unknown) => {
-      if (!signal.aborted) throw error
-    })
+    const named = cluster.context === undefined ? {} : { clusterName: cluster.context }
+    const running = await start({ ...named, ...config }, cluster, { log: createLog(config, io), signal }).catch(
+      (error: unknown) => {
+        if (!signal.aborted) throw error
+      },
+    )
     if (!running) return 0
     const { server, url, proxy, tls, check } = running
     const facts = Object.entries({ server, url, proxy, tls, check }).filter(([, value]) => value !== undefined)

@@ -6,7 +6,7 @@ import { stopped } from '../terminal/stopped.ts'
 /** Starts everything on this machine. */
 export const up: Command = {
   name: 'up',
-  summary: 'Start everything on this machine: embedded API, five systems, proxy, dashboard',
+  summary: 'Start everything on this machine: embedded API, all systems, proxy, dashboard',
   usage: '[flags]',
   help: `
 Every flag can also be set by an environment variable (--proxy-port is SOJOURN_PROXY_PORT) or in sojourn.yaml (proxyPort: 7080).

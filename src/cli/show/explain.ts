@@ -13,7 +13,7 @@ import { itemDocument } from './item-document.ts'
 export const explain: Command = {
   name: 'explain',
   summary: 'Explain why an object is (not) deleted, promoted or asleep',
-  usage: 'KIND/NAME [flags]',
+  usage: 'KIND/NAME | KIND NAME [flags]',
   help: `
 Examples:
   sojourn explain cleaner/preview -n team
@@ -22,12 +22,12 @@ Examples:
   sojourn explain cleanuppolicy/unused
   sojourn explain configmap/settings -n team -o json`,
   flags: readFlags,
-  words: { min: 1, max: 1, completes: ['objects'] },
+  words: { min: 1, max: 2, completes: ['objects'] },
   async run(call) {
     using connection = connect(call)
     await checkVersions(connection, call.io)
     const { client, namespace } = connection
-    const { type, object } = await findObject(client, call.words[0] ?? '', namespace)
+    const { type, object } = await findObject(client, call.words.join('/'), namespace)
     const { explainObject } = await import('../../queries/explain.ts')
     const { sentences, items, unread } = await explainObject(client, { type, object }, call.io.now())
     const events = await eventsOf(client, object)

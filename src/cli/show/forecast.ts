@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { readConfig } from '../../app/config/config.ts'
-import { assumptionHelp, readAssumption } from '../../forecast/assumption.ts'
+import { assumptionHelp, readAssumption, type Assumption } from '../../forecast/assumption.ts'
 import type { Forecast, ForecastEvent } from '../../forecast/event.ts'
 import { describeRef } from '../../kube/object.ts'
 import { formatTime } from '../../kube/time.ts'
@@ -61,7 +61,7 @@ ${assumptionHelp}`,
     if (forMs > maxForMs) throw new UsageError(`--for is "${textFlag(flags, 'for')}": the maximum is ten years`)
     using connection = connect(call)
     const now = io.now()
-    const assumptions = textFlags(flags, 'assume').map((text) => readAssumption(text, { now, readFile }))
+    const assumptions = assumptionsIn('assume', call)
     const { forecast: lookAhead } = await import('../../app/forecast/forecast.ts')
     const { forecastDocument } = await import('../../forecast/event.ts')
     using bar = progress(io)
@@ -81,15 +81,17 @@ ${assumptionHelp}`,
   },
 }
 
-function readFile(path: string): string {
-  try {
-    return readFileSync(path, 'utf8')
-  } catch (error) {
-    throw new UsageError(
-      `--assume ${path}: not a readable file, and not one of delete:, opt-out:, approve:, merge:, rollout:`,
-      { cause: error },
-    )
+/** The assumptions that a flag gives. Throws an error that names the flag. */
+export function assumptionsIn(flag: string, { flags, io }: Call): readonly Assumption[] {
+  const readFile = (path: string): string => {
+    try {
+      return readFileSync(path, 'utf8')
+    } catch (error) {
+      const words = 'delete:, opt-out:, approve:, merge:, rollout:'
+      throw new UsageError(`--${flag} ${path}: not a readable file, and not one of ${words}`, { cause: error })
+    }
   }
+  return textFlags(flags, flag).map((text) => readAssumption(text, { now: io.now(), readFile, flag: `--${flag}` }))
 }
 
 const maxForMs = 3653 * 86_400_000
@@ -129,7 +131,7 @@ function timeline({ events, until, objects, assumed, halts, lacking, unread }: F
 function whyOf({ why, takes, environment, revision, leavesAt }: ForecastEvent): string {
   const facts = [
     ...(environment ? [`${revision} in ${environment}: ${why}`] : [why]),
-    ...(takes ? [`with ${takes} dependents`] : []),
+    ...(takes ? [`with ${takes} ${takes === 1 ? 'dependent' : 'dependents'}`] : []),
     ...(leavesAt === undefined ? [] : [`deleted at ${formatTime(leavesAt)}`]),
   ]
   return facts.join('; ')

@@ -20,6 +20,7 @@ export const holds = {
   paced: 'more deletions are due than may happen in this time; it was announced and waits for its turn',
   'bond-holds': 'a Bond holds it until its dependents are gone',
   'takes-protected': 'deleting it would also delete a protected object',
+  'no-record-key': 'the data of Secrets must be in its record and cannot be encrypted',
   'protections-unknown': 'whether it is protected is not known',
 } as const
 

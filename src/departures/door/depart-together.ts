@@ -1,31 +1,49 @@
 import { gzipSync, constants } from 'node:zlib'
 import { departure } from '../../apis/departure.ts'
-import { namespaces } from '../../kube/core-types.ts'
+import { namespaces, secrets } from '../../kube/core-types.ts'
 import { isStatusError } from '../../kube/status-error.ts'
 import { refOf, type KubeObject, type ResourceType, type StoredObject } from '../../kube/object.ts'
 import { formatTime } from '../../kube/time.ts'
 import type { Clock } from '../../runtime/time/clock.ts'
 import type { EventRecorder } from '../../runtime/observability/event-recorder.ts'
 import type { Logger } from '../../runtime/observability/log.ts'
-import { pageBytes, pageLine, pageWith } from '../records/pages.ts'
+import { pageBytes, pageLine, pageSize, pageWith } from '../records/pages.ts'
+import { hasDataToSeal, recordKeysPlace, RecordKeyError, RecordKeys } from '../records/record-keys.ts'
 import { departureRecord, recordName, recordNamespace } from '../records/record.ts'
 import { isRecreatedByController } from '../subjects/contents.ts'
 import type { Door } from './door.ts'
 
-type Place = { readonly namespace?: string; readonly name: string }
+export type Place = { readonly namespace?: string; readonly name: string }
 
-/** One transaction of the embedded server's store. Reads see the deletes before them. */
+/** One transaction of the embedded server's store, or what comes closest over the API. Reads see the deletes before them. */
 export interface DeleteTransaction {
   read(type: ResourceType, place: Place): StoredObject | undefined
   /** Runs a step. Nothing of it happens if it answers false, or if the server refuses one of its deletes. */
   attempt(step: () => boolean): boolean
   /** Deletes exactly this version. False where it would not be gone at once, or its dependents need a record of it. */
   remove(type: ResourceType, object: StoredObject): boolean
+  /** Whether a record of this object can be stored, and none is yet. */
+  canRecord(object: StoredObject): boolean
   put(record: KubeObject): void
 }
 
-/** Runs work in one transaction; the work must be free of side effects. */
-export type Transact = <T>(work: (transaction: DeleteTransaction) => T) => Promise<T>
+/** An object that a plan reads. */
+export interface PlannedRead {
+  readonly type: ResourceType
+  readonly place: Place
+  /** As a cache has it. Its delete names this version. */
+  readonly known?: StoredObject
+}
+
+export interface Transact {
+  /** Whether all deletes of an attempt happen, or none, whatever happens to the process. */
+  readonly isAtomic: boolean
+  /** Runs work, which must be free of side effects, and carries out what it asked for. `undone`: attempts, by number, that were not carried out after all. */
+  run<T>(
+    work: (transaction: DeleteTransaction) => T,
+    reads: readonly PlannedRead[],
+  ): Promise<{ readonly answer: T; readonly undone: ReadonlySet<number> }>
+}
 
 /** An object to delete, as the transaction reads it. */
 export interface PlannedDelete {
@@ -39,12 +57,14 @@ export interface PlannedDelete {
 /** What an object such as a Cleaner deletes with itself. */
 export interface Plan {
   readonly namespace: string
+  /** What `decide` reads. */
+  readonly reads: readonly PlannedRead[]
   /** Judges inside the transaction, from what it reads there: what to delete, the planning object last. Undefined: nothing, like this. */
   decide(read: DeleteTransaction['read']): readonly PlannedDelete[] | undefined
 }
 
 export interface DepartTogetherPorts {
-  readonly door: Pick<Door, 'allows' | 'countDeparted'>
+  readonly door: Pick<Door, 'allows' | 'countDeparted' | 'keys'>
   readonly transact: Transact
   readonly clock: Clock
   readonly events: EventRecorder
@@ -68,8 +88,9 @@ interface Slice {
 }
 
 /**
- * Carries out plans that are due at the same time in slices: judge, record and delete are one transaction of the embedded server's store, and each slice is
- * finished before the next begins. Every rule of the door is asked for every object, inside that transaction.
+ * Carries out plans that are due at the same time in slices, each with one record, and finishes each slice before the next begins. On the embedded server judge,
+ * record and delete are one transaction; over the API the record comes first, and each delete names the version that was judged. Every rule of the door is
+ * asked for every object.
  */
 export class DepartTogether {
   readonly #ports: DepartTogetherPorts
@@ -102,20 +123,25 @@ export class DepartTogether {
 
   async #carryOutAll(batch: readonly Queued[]): Promise<void> {
     try {
-      const { done, slices } = await this.#ports.transact((transaction) => {
-        const all = new Map<string, Slice>()
-        const carriedOut = batch.map(({ plan }) => {
-          const { namespace } = plan
-          const slice = all.get(namespace) ?? { namespace, deletes: [], lines: [], bytes: 0 }
-          all.set(namespace, slice)
-          return transaction.attempt(() => this.#take(transaction, slice, plan))
-        })
-        const kept = [...all.values()].filter(({ root }) => root !== undefined)
-        for (const slice of kept) this.#record(transaction, slice)
-        return { done: carriedOut, slices: kept }
-      })
-      for (const slice of slices) this.#report(slice)
-      for (const [index, { resolve }] of batch.entries()) resolve(done[index] ?? false)
+      const { door, transact } = this.#ports
+      const keys = door.keys ? [{ type: secrets, place: recordKeysPlace }] : []
+      const { answer, undone } = await transact.run(
+        (transaction) => {
+          const all = new Map<string, Slice>()
+          const carriedOut = batch.map(({ plan }) => {
+            const { namespace } = plan
+            const slice = all.get(namespace) ?? { namespace, deletes: [], lines: [], bytes: 0 }
+            all.set(namespace, slice)
+            return transaction.attempt(() => this.#take(transaction, slice, plan))
+          })
+          const kept = [...all.values()].filter(({ root }) => root !== undefined)
+          for (const slice of kept) this.#record(transaction, slice)
+          return { done: carriedOut, slices: kept }
+        },
+        [...keys, ...batch.flatMap(({ plan }) => plan.reads)],
+      )
+      for (const slice of answer.slices) this.#report(slice)
+      for (const [index, { resolve }] of batch.entries()) resolve(answer.done[index] === true && !undone.has(index))
     } catch (error) {
       // Refused as a whole, for example because the record is too large: then each is deleted for itself.
       if (isStatusError(error)) for (const { resolve } of batch) resolve(false)
@@ -128,9 +154,12 @@ export class DepartTogether {
     const root = deletes?.at(-1)?.object
     if (!deletes || !root) return false
     const others = slice.root ? deletes : deletes.slice(0, -1)
-    const lines = others.flatMap(({ object }) => (isRecreatedByController(object) ? [] : pageLine(object)))
-    const bytes = lines.reduce((sum, line) => sum + line.length, slice.bytes)
-    if (bytes > pageBytes || (!slice.root && !canRecord(transaction, root))) return false
+    const kept = others.flatMap(({ object }) => (isRecreatedByController(object) ? [] : object))
+    const keys = this.#keysIn(transaction, kept)
+    if (keys === 'missing') return false
+    const lines = kept.map((object) => pageLine(object, keys, `${root.kind}/${root.metadata.name}`))
+    const bytes = kept.reduce((sum, object, index) => sum + pageSize(object, lines[index]), slice.bytes)
+    if (bytes > pageBytes || (!slice.root && !transaction.canRecord(root))) return false
     for (const each of deletes)
       if (!each.type.namespaced || !this.#ports.door.allows(each) || !transaction.remove(each.type, each.object))
         return false
@@ -139,6 +168,17 @@ export class DepartTogether {
     slice.lines.push(...lines)
     slice.deletes.push(...deletes)
     return true
+  }
+
+  /** The keys, read in the transaction, if records keep the data of Secrets and one of these objects has any. */
+  #keysIn(transaction: DeleteTransaction, objects: readonly StoredObject[]): RecordKeys | 'missing' | undefined {
+    if (!this.#ports.door.keys || !objects.some(hasDataToSeal)) return undefined
+    try {
+      return new RecordKeys(transaction.read(secrets, recordKeysPlace))
+    } catch (error) {
+      if (error instanceof RecordKeyError) return 'missing'
+      throw error
+    }
   }
 
   /** Stores the record in its final phase: it exists only together with the deletes. */
@@ -155,18 +195,27 @@ export class DepartTogether {
       unbudgeted: 'planned',
       now,
     } as const
-    const { spec, ...record } = departureRecord(facts)
-    const full = { ...record, spec: { ...spec, ...(lines.length > 0 ? { pages: 1, takes: lines.length } : {}) } }
+    const { spec, metadata, ...record } = departureRecord(facts)
+    const full = {
+      ...record,
+      metadata: { ...metadata, name: this.#recordName(root) },
+      spec: { ...spec, ...(lines.length > 0 ? { pages: 1, takes: lines.length } : {}) },
+    }
     const text = gzipSync(lines.join('\n'), { level: constants.Z_BEST_SPEED }).toString('base64')
     if (lines.length > 0) transaction.put(pageWith(full, { number: 1, manifests: text }))
     transaction.put({ ...full, status: { phase: 'Gone', goneAt: formatTime(now), message: messageOf(deletes) } })
+  }
+
+  /** Where record and deletes can come apart, an abandoned record must not be taken for that of its object. */
+  #recordName(root: StoredObject): string {
+    return recordName('', root) + (this.#ports.transact.isAtomic ? '' : '-together')
   }
 
   #report({ root, deletes }: Slice): void {
     const { door, events, log } = this.#ports
     if (!root) return
     for (const { object } of deletes) door.countDeparted('cleaner', object.kind, because)
-    const metadata = { name: recordName('', root), namespace: recordNamespace('', root) }
+    const metadata = { name: this.#recordName(root), namespace: recordNamespace('', root) }
     const record = { apiVersion: departure.apiVersion, kind: departure.kind, metadata }
     events.record(record, { type: 'Normal', reason: 'Departed', message: messageOf(deletes) })
     log.info('deleted together', { count: deletes.length, because, system: 'cleaner', record: metadata.name })
@@ -180,11 +229,11 @@ const sliceSize = 100
 const minTogether = 20
 
 /** Not where the namespace is being deleted, and not if an earlier attempt to delete the object was recorded: that record is resumed. */
-function canRecord(transaction: DeleteTransaction, object: StoredObject): boolean {
+export function canRecord(read: DeleteTransaction['read'], object: StoredObject): boolean {
   const namespace = recordNamespace('', object)
-  const home = transaction.read(namespaces, { name: namespace })
+  const home = read(namespaces, { name: namespace })
   if (!home || home.metadata.deletionTimestamp !== undefined) return false
-  return transaction.read(departure.type, { namespace, name: recordName('', object) }) === undefined
+  return read(departure.type, { namespace, name: recordName('', object) }) === undefined
 }
 
 function messageOf(deletes: readonly PlannedDelete[]): string {

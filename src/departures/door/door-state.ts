@@ -1,9 +1,8 @@
-import { configMaps } from '../../kube/core-types.ts'
 import { sojournNamespace } from '../../apis/group.ts'
 import type { Client } from '../../client/client.ts'
 import type { KubeObject, StoredObject } from '../../kube/object.ts'
-import { isStatusError } from '../../kube/status-error.ts'
 import { formatTime, parseTime } from '../../kube/time.ts'
+import { writeSettings } from '../../runtime/sharing/shared-settings.ts'
 import type { Overrun } from './budget.ts'
 
 /** The switches of the door. They are in the ConfigMap `sojourn-door` in our namespace, where users and all replicas can read them. */
@@ -46,23 +45,8 @@ export function doorStateOf(configMap: KubeObject | undefined): DoorState {
 export const circuitPrefix = 'circuit.'
 
 /** Changes these switches only. Null removes a key. */
-export async function writeDoorState(
-  client: Client,
-  change: Readonly<Record<string, string | null>>,
-): Promise<StoredObject> {
-  const place = { namespace: sojournNamespace, name: doorStateName }
-  try {
-    return await client.patch(configMaps, place, { type: 'merge', body: { data: change } })
-  } catch (error) {
-    if (!isStatusError(error, 'NotFound')) throw error
-    const data = Object.fromEntries(Object.entries(change).filter(([, value]) => value !== null))
-    return client.create(configMaps, {
-      apiVersion: 'v1',
-      kind: 'ConfigMap',
-      metadata: { ...place, labels: { 'app.kubernetes.io/part-of': 'sojourn' } },
-      data,
-    })
-  }
+export function writeDoorState(client: Client, change: Readonly<Record<string, string | null>>): Promise<StoredObject> {
+  return writeSettings(client, { namespace: sojournNamespace, name: doorStateName }, change)
 }
 
 /** What opening the breaker writes: that of one namespace where the scope is given. */

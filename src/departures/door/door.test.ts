@@ -2,6 +2,7 @@ import { configMaps } from '../../kube/core-types.ts'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { startWorld, type World } from '../../../test/world.ts'
 import { cleanupOptOut } from '../../apis/cleanup-opt-out.ts'
+import { departurePage, type DeparturePage } from '../../apis/departure-page.ts'
 import { departure, type Departure } from '../../apis/departure.ts'
 import { sojournNamespace } from '../../apis/group.ts'
 import { Client } from '../../client/client.ts'
@@ -13,6 +14,7 @@ import { Informers } from '../../runtime/cache/informers.ts'
 import { silentLogger } from '../../runtime/observability/log.ts'
 import { Metrics } from '../../runtime/observability/metrics.ts'
 import { closeBreaker, doorStateOf, writeDoorState } from './door-state.ts'
+import { RecordWriter } from '../records/record-writer.ts'
 import { Door, type DepartRequest } from './door.ts'
 import { restore } from '../restore/restore.ts'
 import { settleController } from '../records/settle-controller.ts'
@@ -207,8 +209,13 @@ describe('Door', () => {
     }
     await departing('gone', [])
     await departing('stuck', ['x.dev/hold'])
-    const left = async () =>
-      (await records()).map(({ spec }) => `${spec.object.name}${spec.page ? ' page' : ''}`).toSorted()
+    await asVersion010((await records()).find(({ spec }) => spec.object.name === 'gone') as Departure)
+    const left = async () => {
+      const { items } = await world.client.list<DeparturePage>(departurePage.type)
+      const pages = items.map(({ spec }) => `${spec.of.split('-')[1]} page`)
+      const rows = (await records()).map(({ spec }) => `${spec.object.name}${spec.page ? ' page' : ''}`)
+      return [...rows, ...pages].toSorted()
+    }
     expect(await left()).toEqual(['gone', 'gone page', 'stuck', 'stuck page'])
     await world.pass(12 * 3_600_000)
     expect(await left()).toEqual(['stuck', 'stuck page'])
@@ -221,6 +228,22 @@ describe('Door', () => {
     expect(await left()).toEqual([])
   })
 })
+
+/** Turns the pages of a record into what version 0.1.0 wrote: Departures with a label. */
+async function asVersion010({ metadata: { namespace = '', name }, spec }: Departure): Promise<void> {
+  const { manifest: _, ...rest } = spec
+  for (let number = 1; number <= (spec.pages ?? 0); number++) {
+    const place = { namespace, name: `${name}-p${number}` }
+    const page = await world.client.get<DeparturePage>(departurePage.type, place)
+    await world.client.deleteObject(departurePage.type, place)
+    await world.create({
+      apiVersion: departure.apiVersion,
+      kind: departure.kind,
+      metadata: { ...place, labels: { ...page.metadata.labels } },
+      spec: { ...rest, page: page.spec },
+    })
+  }
+}
 
 /** A door of a process of its own, whose requests go another way. */
 function doorOver(transport: Transport): Door {
@@ -438,9 +461,21 @@ describe('restore', () => {
     expect(await exists('root')).toBe(false)
   })
 
+  it('brings back what version 0.1.0 recorded, whose pages were Departures, and what was added since', async () => {
+    const record = await departWith([await create('child')], await create('root'))
+    await asVersion010(record)
+    expect((await world.client.list(departurePage.type)).items).toEqual([])
+    const late = await create('late')
+    const page = await new RecordWriter({ client: world.client }).addPage(record, 2, { objects: [late] })
+    await world.client.deleteObject(configMaps, { namespace: 'team', name: 'late' })
+    expect(page).toBe(2)
+    const { objects } = await restore(world.client, record, { now: world.clock.now() })
+    expect(objects.map(({ metadata }) => metadata.name)).toEqual(['root', 'child', 'late'])
+  })
+
   it('changes nothing when a page of it is missing', async () => {
     const record = await departWith([await create('child')], await create('root'))
-    await world.client.deleteObject(departure.type, { namespace: 'team', name: `${record.metadata.name}-p1` })
+    await world.client.deleteObject(departurePage.type, { namespace: 'team', name: `${record.metadata.name}-p1` })
     await expect(restore(world.client, record, { now: 0 })).rejects.toThrow(`"${record.metadata.name}-p1" not found`)
     expect(await exists('root')).toBe(false)
   })

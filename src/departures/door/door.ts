@@ -29,6 +29,7 @@ import {
   type By,
   type Unbudgeted,
 } from '../records/record.ts'
+import { RecordKeyError, type KeySource } from '../records/record-keys.ts'
 import { RecordWriter } from '../records/record-writer.ts'
 import { subjectKind, type DeleteOptions, type Subject } from '../subjects/subject.ts'
 
@@ -50,6 +51,8 @@ export interface DepartRequest {
   readonly follows?: string | undefined
   /** The object as its record keeps it, where that is not the object itself. It never holds the values of a Secret. */
   readonly recordAs?: KubeObject
+  /** The object whose data its record keeps encrypted, where that is not the object itself. */
+  readonly sealAs?: KubeObject
   /** Names of WorkSchedules that must all be open. */
   readonly schedules?: readonly string[]
   /** The dry run of the system or policy. */
@@ -69,6 +72,8 @@ type Judged = Pick<DepartRequest, 'uid' | 'resourceVersion' | 'schedules' | 'dry
 export interface DoorPorts {
   /** The home cluster, with the records, opt-outs, Bonds and switches. */
   readonly client: Client
+  /** The keys that encrypt the data of Secrets in records. Defaults to none: records keep no data of Secrets. */
+  readonly keys?: KeySource
   readonly informers: Informers
   readonly clock: Clock
   readonly events: EventRecorder
@@ -112,7 +117,7 @@ export class Door {
     this.#ports = ports
     this.#dryRun = options.dryRun ?? false
     this.#budgets = new Budgets({ ...defaultLimits, namespaceShare: 10, ...options.limits })
-    this.#writer = new RecordWriter(client)
+    this.#writer = new RecordWriter(ports)
     this.#protections = new ProtectionCache(client, informers)
     this.#schedules = informers.open<WorkSchedule>(client, workSchedule.type)
     this.#records = informers.open<Departure>(client, departure.type, recordsOnly)
@@ -176,6 +181,11 @@ export class Door {
     return result
   }
 
+  /** The keys that encrypt the data of Secrets, for other writers of records. */
+  get keys(): KeySource {
+    return this.#ports.keys
+  }
+
   /** Whether every rule but the budget allows to delete an object of the home cluster, as it was just read. */
   allows({
     object,
@@ -198,8 +208,9 @@ export class Door {
     const verdict = await this.#verdict(request, object)
     if (verdict.result !== 'allowed') return verdict
     if (!object) return { result: 'gone' }
-    const record = await this.#writeRecord({ ...request, recordedAhead: true, unbudgeted: undefined }, object)
-    return { result: 'recorded', record: record.metadata.name }
+    const ahead = { ...request, recordedAhead: true, unbudgeted: undefined }
+    const record = await this.#writeRecord(ahead, object).catch(heldWithoutKey)
+    return isHeld(record) ? record : { result: 'recorded', record: record.metadata.name }
   }
 
   /** Whether Sojourn, not a user, deletes an object: a record of that was written and not abandoned. */
@@ -260,13 +271,13 @@ export class Door {
     const unbudgeted = this.#whyUnbudgeted(request)
     const over = unbudgeted ? undefined : await this.#bookings.run('', () => this.#book(request, object))
     if (over) return this.#noteHeld(request, over)
-    return this.#recordAndDelete(request, object, unbudgeted)
+    return this.#recordAndDelete(request, object, unbudgeted).catch(heldWithoutKey)
   }
 
   async #verdict(request: DepartRequest, object: KubeObject | undefined): Promise<ReturnType<typeof judge>> {
     const verdict = this.#noteHeld(request, this.#judge(request, object))
     if (verdict.result !== 'allowed') return verdict
-    return (await this.#protectedContents(request.subject)) ?? verdict
+    return (await this.protectedContents(request.subject)) ?? verdict
   }
 
   #noteHeld<R extends ReturnType<typeof judge>>({ uid }: DepartRequest, result: R): R {
@@ -281,8 +292,8 @@ export class Door {
     return this.#held.delete(uid) ? 'released' : undefined
   }
 
-  /** Holds a namespace or definition while something in it is protected: its deletion would delete that, too. */
-  async #protectedContents(subject: Subject): Promise<DepartResult | undefined> {
+  /** Why a namespace or definition is held: something in it is protected, and its deletion would delete that, too. */
+  async protectedContents(subject: Subject): Promise<DepartResult | undefined> {
     try {
       for await (const content of subject.contents?.({ metadataOnly: true }) ?? []) {
         const protection = this.#protections.protectionOfFollower(subject.cluster, content, this.#ports.clock.now())
@@ -350,25 +361,15 @@ export class Door {
     return { result: outcome }
   }
 
-  #writeRecord(
+  async #writeRecord(
     request: DepartRequest & { readonly unbudgeted: Unbudgeted | undefined },
     object: KubeObject,
   ): Promise<Departure> {
-    const { subject, because, note, recordAs, by, propagation = 'Background', follows, unbudgeted } = request
+    const { subject, propagation = 'Background' } = request
     const { cluster } = subject
     const now = this.#ports.clock.now()
-    const record = departureRecord({
-      cluster,
-      object,
-      because,
-      note,
-      recordAs,
-      by,
-      propagation,
-      follows,
-      unbudgeted,
-      now,
-    })
+    const keys = await this.#writer.keysFor(object)
+    const record = departureRecord({ ...request, cluster, object, keys, propagation, now })
     const contents = subject.contents?.({ metadataOnly: false })
     if (request.recordedAhead && contents) return this.#writer.completeBeforeDelete(record, contents)
     return this.#writer.writeBeforeDelete(record, contents)
@@ -466,6 +467,18 @@ export class Door {
     const others = [this.#schedules, this.#records, this.#switches] as unknown as readonly Informer[]
     return [...this.#protections.informers, ...others]
   }
+}
+
+/** The record must keep the data of Secrets and cannot: the object is held, and asked for again. */
+function heldWithoutKey(error: unknown): Extract<DepartResult, { result: 'held' }> {
+  if (!(error instanceof RecordKeyError)) throw error
+  return { result: 'held', because: 'no-record-key', detail: error.message }
+}
+
+function isHeld<T extends object>(
+  answer: T | ReturnType<typeof heldWithoutKey>,
+): answer is ReturnType<typeof heldWithoutKey> {
+  return 'result' in answer
 }
 
 /** How long an announced deletion waits before it asks for a place again. */

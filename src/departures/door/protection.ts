@@ -129,6 +129,7 @@ function machineryOf({ apiVersion, kind, metadata }: KubeObject): Refusal | unde
 const systemNamespaces = new Set(['kube-system', 'kube-public', 'kube-node-lease'])
 const ruleKinds = new Set([
   'Departure',
+  'DeparturePage',
   'CleanupCandidate',
   'CleanupOptOut',
   'CleanupPolicy',

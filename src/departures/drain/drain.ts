@@ -73,11 +73,15 @@ export async function releaseAll(
   return failed
 }
 
-/** The Sojourn processes that still hold a Lease in this cluster: they would add finalizers and marks again. */
-export async function runningSystems(client: Client, now: number): Promise<readonly string[]> {
+/**
+ * The Sojourn processes that still hold a Lease in this cluster: they would add finalizers and marks again. With the name of a Lease, only
+ * the one that holds it.
+ */
+export async function runningSystems(client: Client, now: number, only?: string): Promise<readonly string[]> {
   const list = await client.list<LeaseObject>(leases, { namespace: sojournNamespace }).catch(ignoring('NotFound'))
+  const holder = list?.items.find(({ metadata }) => metadata.name === only)?.spec?.holderIdentity
   return (list?.items ?? [])
-    .filter((lease) => isLeaseHeld(lease, now))
+    .filter((lease) => isLeaseHeld(lease, now) && (only === undefined || lease.spec?.holderIdentity === holder))
     .map(({ metadata, spec }) => `${metadata.name} (${spec?.holderIdentity})`)
 }
 

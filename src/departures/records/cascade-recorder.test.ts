@@ -54,8 +54,7 @@ async function recorded(): Promise<readonly unknown[]> {
 }
 
 const isOf = (method: string, request: ApiRequest) => request.method === method && request.path.includes('/departures')
-const isPage = (request: ApiRequest) =>
-  isOf('POST', request) && (request.body as Departure | undefined)?.spec.page !== undefined
+const isPage = ({ method, path }: ApiRequest) => method === 'POST' && path.includes('/departurepages')
 
 const isCounting = (request: ApiRequest) =>
   isOf('PATCH', request) && (request.body as Partial<Departure>).spec?.pages !== undefined

@@ -6,8 +6,9 @@ import { BoundedMap } from '../../kube/basics/bounded-map.ts'
 import { ignoring } from '../../kube/status-error.ts'
 import type { Clock } from '../../runtime/time/clock.ts'
 import { isRecreatedByController } from '../subjects/contents.ts'
-import { ownersLabel, ownersOn, recordOfPage, type PageContent } from './pages.ts'
+import { batchesOf, ownersLabel, ownersOn, pageTypes, recordOfPage, type PageContent } from './pages.ts'
 import { departureRecord, pagesOf, recordName, recordNamespace, type By, type UnwrittenRecord } from './record.ts'
+import type { KeySource } from './record-keys.ts'
 import { RecordWriter } from './record-writer.ts'
 
 /** The object whose deletion started a cascade. */
@@ -39,6 +40,8 @@ export interface RecordedBatch {
 
 export interface CascadeRecorderPorts {
   readonly client: Client
+  /** The keys that encrypt the data of Secrets. Without, records keep none. */
+  readonly keys?: KeySource
   readonly clock: Clock
   /** The complete object; undefined when it is gone. */
   readonly read: (type: ResourceType, object: StoredObject) => Promise<StoredObject | undefined>
@@ -62,7 +65,7 @@ export class CascadeRecorder {
 
   constructor(ports: CascadeRecorderPorts) {
     this.#ports = ports
-    this.#writer = new RecordWriter(ports.client)
+    this.#writer = new RecordWriter(ports)
   }
 
   /**
@@ -98,10 +101,10 @@ export class CascadeRecorder {
     return { objects: complete.filter((object) => object !== undefined), owners }
   }
 
-  async #write(root: CascadeRoot, content: PageContent): Promise<RecordedBatch> {
+  async #write(root: CascadeRoot, content: Required<PageContent>): Promise<RecordedBatch> {
     const { uid } = root.object.metadata
     const before = this.#written.get(uid) ?? this.#open(root)
-    const after = before.then((progress) => this.#addPage(progress, content))
+    const after = before.then((progress) => this.#addPages(progress, content))
     this.#written.set(uid, after)
     // After a failure the next batch reads again how far the record was written.
     const forget = () => void this.#written.delete(uid)
@@ -115,10 +118,17 @@ export class CascadeRecorder {
     }
   }
 
-  async #addPage({ record, pages, counted }: Progress, content: PageContent): Promise<Progress> {
-    const page = await this.#writer.addPage(record, pages + 1, content)
-    const takes = content.objects.length
-    return { record, pages: page, counted: counted.then((at) => this.#writer.countPage(at, { page, takes })) }
+  async #addPages(progress: Progress, { objects, owners }: Required<PageContent>): Promise<Progress> {
+    let { pages, counted } = progress
+    const hasDependents = new Set(owners)
+    for await (const batch of batchesOf(objects)) {
+      const its = batch.flatMap(({ metadata: { uid = '' } }) => (hasDependents.has(uid) ? [uid] : []))
+      const page = await this.#writer.addPage(progress.record, pages + 1, { objects: batch, owners: its })
+      const takes = batch.length
+      pages = page
+      counted = counted.then((at) => this.#writer.countPage(at, { page, takes }))
+    }
+    return { record: progress.record, pages, counted }
   }
 
   async #open(root: CascadeRoot): Promise<Progress> {
@@ -129,7 +139,8 @@ export class CascadeRecorder {
 
   async #begin({ by, object, isGone }: CascadeRoot, old: Departure | undefined): Promise<UnwrittenRecord> {
     const complete = isGone ? undefined : await this.#readRoot(object)
-    const facts = { cluster: '', because: 'deleted', by, now: this.#ports.clock.now() }
+    const keys = complete && (await this.#writer.keysFor(complete))
+    const facts = { cluster: '', because: 'deleted', by, now: this.#ports.clock.now(), keys }
     const { spec, ...record } = departureRecord({ ...facts, object: complete ?? object })
     const { manifest, ...rest } = spec
     const phase = isGone ? 'Gone' : 'Leaving'
@@ -155,15 +166,16 @@ export class CascadeRecorder {
   /** The record of the cascade that deleted an owner, by the page that lists it. */
   async #recordListing(uid: string, namespace: string): Promise<Departure | undefined> {
     const { client } = this.#ports
-    for (const home of new Set([namespace, sojournNamespace])) {
-      const where = { namespace: home, labelSelector: ownersLabel, metadataOnly: true }
-      for await (const { items } of client.listAll(departure.type, where)) {
-        const page = items.find((candidate) => ownersOn(candidate).includes(uid))
-        if (!page) continue
-        const place = { namespace: home, name: recordOfPage(page.metadata.name) }
-        return client.get<Departure>(departure.type, place).catch(ignoring('NotFound'))
+    for (const home of new Set([namespace, sojournNamespace]))
+      for (const type of pageTypes) {
+        const where = { namespace: home, labelSelector: ownersLabel, metadataOnly: true }
+        for await (const { items } of client.listAll(type, where)) {
+          const page = items.find((candidate) => ownersOn(candidate).includes(uid))
+          if (!page) continue
+          const place = { namespace: home, name: recordOfPage(page.metadata.name) }
+          return client.get<Departure>(departure.type, place).catch(ignoring('NotFound'))
+        }
       }
-    }
     return undefined
   }
 }

@@ -23,7 +23,9 @@ beforeEach(async () => {
     return world.server.transport(request)
   })
   world = await startWorld({
-    server: { beforeEmptying: (object) => new RecordWriter(recording).recordWithContents(object, world.clock.now()) },
+    server: {
+      beforeEmptying: (object) => new RecordWriter({ client: recording }).recordWithContents(object, world.clock.now()),
+    },
   })
   await world.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'guest' } })
 })
@@ -59,11 +61,8 @@ async function records(): Promise<readonly Departure[]> {
   return (await world.client.list<Departure>(departure.type, where)).items
 }
 
-const isRecord = ({ method, path, body, query }: ApiRequest) =>
-  method === 'POST' &&
-  path.endsWith('/departures') &&
-  query?.['dryRun'] === undefined &&
-  (body as Departure).spec.page === undefined
+const isRecord = ({ method, path, query }: ApiRequest) =>
+  method === 'POST' && path.endsWith('/departures') && query?.['dryRun'] === undefined
 
 describe('a Namespace that a user deletes', () => {
   it('is recorded with all that is in it before anything goes, and comes back whole', async () => {
@@ -227,7 +226,7 @@ describe('a Namespace that a user deletes', () => {
 
   it('keeps everything while what came late cannot be recorded', async () => {
     obstruct = ({ method, path }) => {
-      if (method === 'POST' && path.endsWith('/departures')) throw new StatusError('Forbidden', 'exceeded quota')
+      if (method === 'POST' && path.endsWith('/departurepages')) throw new StatusError('Forbidden', 'exceeded quota')
     }
     await leaveByDoor(() => create('late'))
     await until(async () =>
@@ -247,7 +246,10 @@ describe('a Namespace that a user deletes', () => {
     await deleteByHand()
     await until(async () => expect((await find('ConfigMap', 'slow'))?.metadata.deletionTimestamp).toBeDefined())
     await change('slow', { metadata: { finalizers: ['x.dev/second'] } })
-    await new RecordWriter(world.client).recordWithContents((await guest()) as StoredObject, world.clock.now())
+    await new RecordWriter({ client: world.client }).recordWithContents(
+      (await guest()) as StoredObject,
+      world.clock.now(),
+    )
     expect((await records()).map(({ spec }) => [spec.takes, spec.pages])).toEqual([[1, 1]])
     await change('slow', { metadata: { finalizers: null } })
     await untilGone()

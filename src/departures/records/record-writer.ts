@@ -5,7 +5,8 @@ import { placeOf, refOf, type KubeObject, type ResourceType, type StoredObject }
 import { ignoring, isStatusError } from '../../kube/status-error.ts'
 import { restorable } from '../subjects/contents.ts'
 import { kubeSubject } from '../subjects/subject.ts'
-import { completePages, pageOf, writePages, type PageContent } from './pages.ts'
+import { addPage, completePages, keysFor, writePages, type PageContent, type PagePorts } from './pages.ts'
+import type { RecordKeys } from './record-keys.ts'
 import { departureByUser, hasNoPlace, recordName, recordNamespace, type UnwrittenRecord } from './record.ts'
 
 type DepartureStatus = NonNullable<Departure['status']>
@@ -18,9 +19,11 @@ type StatusPatch = { readonly [field in keyof DepartureStatus]?: DepartureStatus
  */
 export class RecordWriter {
   readonly #client: Client
+  readonly #ports: PagePorts
 
-  constructor(client: Client) {
-    this.#client = client
+  constructor(ports: PagePorts) {
+    this.#client = ports.client
+    this.#ports = ports
   }
 
   /** The record of an object: in its namespace, or in ours where its own is being deleted and takes no new objects. */
@@ -35,7 +38,7 @@ export class RecordWriter {
 
   /** Writes the record of an object that the door is about to delete, `contents` on its pages. Resumes the record of an interrupted attempt. */
   async writeBeforeDelete(record: UnwrittenRecord, contents?: AsyncIterable<KubeObject>): Promise<Departure> {
-    const pages = contents && (await writePages(this.#client, record, restorable(contents)))
+    const pages = contents && (await writePages(this.#ports, record, restorable(contents)))
     const wanted = { ...record, spec: { ...record.spec, ...pages } }
     try {
       return await this.#client.create<Departure>(departure.type, wanted)
@@ -55,7 +58,7 @@ export class RecordWriter {
     const { namespace = '', name = '' } = record.metadata
     const found = await this.#client.get<Departure>(departure.type, { namespace, name }).catch(ignoring('NotFound'))
     if (!found) return this.writeBeforeDelete(record, contents)
-    const pages = await completePages(this.#client, found, restorable(contents))
+    const pages = await completePages(this.#ports, found, restorable(contents))
     const renewed = await this.#replace(found, { ...record, spec: { ...record.spec, ...pages } })
     return this.setStatus(renewed, { phase: 'Recorded', message: null })
   }
@@ -65,7 +68,7 @@ export class RecordWriter {
    * what was created or changed since. Writes nothing where records cannot be stored because their own namespace or kind is being deleted.
    */
   async recordWithContents(object: StoredObject, now: number): Promise<void> {
-    const record = departureByUser(object, now)
+    const record = departureByUser(object, { now })
     const found = await this.find(object)
     const type = await this.#client.discovery.typeOf(object)
     if (!type) throw new Error(`${object.apiVersion} ${object.kind} is not served`)
@@ -74,7 +77,7 @@ export class RecordWriter {
     )
     if (found && isStanding(found)) return this.#addMissing(found, contents)
     if (!(await this.#canBeStored(record))) return
-    const spec = { ...record.spec, ...(await writePages(this.#client, record, contents)) }
+    const spec = { ...record.spec, ...(await writePages(this.#ports, record, contents)) }
     await this.#put({ ...record, spec }, found, leaving)
   }
 
@@ -82,11 +85,12 @@ export class RecordWriter {
   async recordNeeded(type: ResourceType, object: StoredObject, now: number): Promise<void> {
     const found = await this.find(object)
     if (found && isStanding(found)) return
+    const { apiVersion, kind } = object
     const { name, namespace, uid } = object.metadata
     const place = placeOf({ name, namespace })
     const complete = await this.#client.get<StoredObject>(type, place).catch(ignoring('NotFound'))
     if (complete?.metadata.uid !== uid) return
-    const record = departureByUser({ ...complete, apiVersion: object.apiVersion, kind: object.kind }, now)
+    const record = departureByUser({ ...complete, apiVersion, kind }, { now, keys: await this.keysFor(complete) })
     if (await this.#canBeStored(record)) await this.#put(record, found, leaving)
   }
 
@@ -105,17 +109,17 @@ export class RecordWriter {
     }
   }
 
-  /** Adds a page under the first free number from `first` on: a number taken belongs to another writer. Returns its number. */
+  /** `addPage` in pages.ts. Writes nothing where records cannot be stored. */
   async addPage(record: UnwrittenRecord, first: number, content: PageContent): Promise<number> {
-    for (let number = first; ; number++) {
-      try {
-        await this.#client.create(departure.type, await pageOf(record, number, content))
-        return number
-      } catch (error) {
-        if (hasNoPlace(error)) return number
-        if (!isStatusError(error, 'AlreadyExists')) throw error
-      }
-    }
+    return addPage(this.#ports, record, first, content).catch((error: unknown) => {
+      if (hasNoPlace(error)) return first
+      throw error
+    })
+  }
+
+  /** The keys for the data of an object, if it is a Secret and records keep that. Throws RecordKeyError. */
+  keysFor(object: KubeObject): Promise<RecordKeys | undefined> {
+    return keysFor(this.#ports, [object])
   }
 
   /** Counts a page on its record. Retries on conflict from the record as it is then: another collector may write to it. */
@@ -177,7 +181,7 @@ export class RecordWriter {
   /** Only onto the version that was read: another writer of pages counts them as well. */
   async #addMissing(record: Departure, contents: AsyncIterable<KubeObject>): Promise<void> {
     const { namespace = '', name, resourceVersion } = record.metadata
-    const { takes, pages } = await completePages(this.#client, record, contents)
+    const { takes, pages } = await completePages(this.#ports, record, contents)
     if (takes === (record.spec.takes ?? 0) && pages === (record.spec.pages ?? 0)) return
     const body = { metadata: { resourceVersion }, spec: { takes, pages } }
     await this.#client.patch(departure.type, { namespace, name }, { type: 'merge', body })

@@ -1,11 +1,13 @@
 import { createHash } from 'node:crypto'
 import { departure, type Departure, type DepartureSpec } from '../../apis/departure.ts'
 import { sojournNamespace } from '../../apis/group.ts'
-import { parseApiVersion, type KubeObject, type ObjectRef, type StoredObject } from '../../kube/object.ts'
+import type { KubeObject, ObjectRef, StoredObject } from '../../kube/object.ts'
+import { isSecret } from '../../kube/redact.ts'
 import { isNamespaceTerminating, isStatusError } from '../../kube/status-error.ts'
 import { formatTime } from '../../kube/time.ts'
+import type { RecordKeys } from './record-keys.ts'
 
-/** On the pages of a record: their number. */
+/** On the pages of a record: their number. Up to version 0.1.0 pages were Departures, too: this label tells them from records. */
 export const pageLabel = 'sojourn.dev/page'
 
 /** On the record of an object that was deleted because something it needed was: the uid of that object. */
@@ -31,6 +33,10 @@ export interface RecordFacts {
   readonly note?: string | undefined
   /** What the manifest is made from instead of the object. The caller has left out what must not be kept. */
   readonly recordAs?: KubeObject | undefined
+  /** What the encrypted data is made from instead of the object. */
+  readonly sealAs?: KubeObject | undefined
+  /** Encrypts the data of a Secret. Without, the record keeps none. */
+  readonly keys?: RecordKeys | undefined
   readonly by: By
   readonly propagation?: 'Background' | 'Foreground' | 'Orphan'
   /** The uid of the object it needed, which is deleted after it. */
@@ -60,7 +66,7 @@ export function recordNamespace(cluster: string, { metadata }: KubeObject): stri
 export const recordsOnly = { labelSelector: `!${pageLabel}`, trim: withoutManifest } as const
 
 function withoutManifest(record: StoredObject): StoredObject {
-  const { manifest: _, ...spec } = (record as unknown as Departure).spec
+  const { manifest: _, sealed: __, ...spec } = (record as unknown as Departure).spec
   return { ...record, spec }
 }
 
@@ -79,6 +85,8 @@ export function departureRecord({
   because,
   note,
   recordAs,
+  sealAs,
+  keys,
   by,
   propagation,
   follows,
@@ -87,6 +95,7 @@ export function departureRecord({
 }: RecordFacts): UnwrittenRecord {
   const { apiVersion, kind, metadata } = object
   const { name = '', namespace, uid = '', resourceVersion = '' } = metadata
+  const sealed = keys?.seal(sealAs ?? object)
   return {
     apiVersion: departure.apiVersion,
     kind: departure.kind,
@@ -116,6 +125,7 @@ export function departureRecord({
       recordedAt: formatTime(now),
       ...(propagation ? { propagation } : {}),
       manifest: recordAs ? withoutServerFields(recordAs) : manifestOf(object),
+      ...(sealed ? { sealed } : {}),
     },
   }
 }
@@ -133,23 +143,23 @@ export interface UserDeletionRecord {
  */
 export function userDeletionRecord(
   object: KubeObject,
-  { found, now }: { readonly found: Departure | undefined; readonly now: number },
+  { found, ...facts }: { readonly found: Departure | undefined } & Pick<RecordFacts, 'now' | 'keys'>,
 ): UserDeletionRecord | undefined {
   if (found && describesDeletion(found, object)) return undefined
-  const { metadata, spec } = departureByUser(object, now)
-  const { manifest, ...rest } = { ...spec, ...pagesOf(found) }
-  const status = { phase: 'Gone', goneAt: formatTime(now) }
+  const { metadata, spec } = departureByUser(object, facts)
+  const { manifest, sealed, ...rest } = { ...spec, ...pagesOf(found) }
+  const status = { phase: 'Gone', goneAt: formatTime(facts.now) }
   const place = found ? { ...metadata, namespace: found.metadata.namespace ?? '' } : metadata
   const common = { apiVersion: departure.apiVersion, kind: departure.kind, metadata: place }
   return {
-    record: { ...common, spec: { ...rest, ...(manifest ? { manifest } : {}) }, status },
+    record: { ...common, spec: { ...rest, ...(manifest ? { manifest } : {}), ...(sealed ? { sealed } : {}) }, status },
     short: { ...common, spec: rest, status: { ...status, message: tooLarge } },
   }
 }
 
 /** The record of an object that a user deletes. */
-export function departureByUser(object: KubeObject, now: number): UnwrittenRecord {
-  return departureRecord({ cluster: '', object, because: 'deleted', by: { system: 'user' }, now })
+export function departureByUser(object: KubeObject, facts: Pick<RecordFacts, 'now' | 'keys'>): UnwrittenRecord {
+  return departureRecord({ cluster: '', object, because: 'deleted', by: { system: 'user' }, ...facts })
 }
 
 /** Whether an existing record is about this deletion: not if it was abandoned, or holds a version that has changed since. */
@@ -196,11 +206,6 @@ function withoutServerFields(object: KubeObject): KubeObject {
   } = metadata
   const annotations = withoutSecretEcho(object, kept.annotations)
   return { ...rest, metadata: { ...kept, ...(annotations ? { annotations } : {}) } }
-}
-
-/** Whether an object is a Secret, of which records keep no values. */
-export function isSecret({ apiVersion, kind }: KubeObject): boolean {
-  return kind === 'Secret' && parseApiVersion(apiVersion).group === ''
 }
 
 /** `kubectl apply` keeps the whole Secret in an annotation, values included. */

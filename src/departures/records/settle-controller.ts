@@ -1,14 +1,14 @@
 import { departure, type Departure } from '../../apis/departure.ts'
 import type { Client } from '../../client/client.ts'
 import type { Key } from '../../kube/key.ts'
-import { type StoredObject, placeOf } from '../../kube/object.ts'
+import { type ResourceType, type StoredObject, placeOf } from '../../kube/object.ts'
 import { ignoring } from '../../kube/status-error.ts'
 import { formatTime, parseTime } from '../../kube/time.ts'
 import { Controller, type ControllerPorts } from '../../runtime/controller/controller.ts'
 import type { Informers } from '../../runtime/cache/informers.ts'
 import { settled, wakeAt, type Outcome } from '../../runtime/controller/outcome.ts'
 import { removeOwn } from '../subjects/own-machinery.ts'
-import { recordOfPage } from './pages.ts'
+import { pageTypes, recordOfPage } from './pages.ts'
 import { pageLabel, recordsOnly } from './record.ts'
 
 export interface SettleOptions {
@@ -27,16 +27,21 @@ export interface SettleOptions {
 export function settleController(options: SettleOptions): Controller {
   const { client, informers, ports, clusterClient, systems, keepMs = 30 * 86_400_000 } = options
   const records = informers.open<Departure>(client, departure.type, recordsOnly)
-  const pages = informers.open(client, departure.type, { labelSelector: pageLabel, metadataOnly: true })
+  const pages = pageTypes.map((type) => ({
+    type,
+    informer: informers.open(client, type, { labelSelector: pageLabel, metadataOnly: true }),
+  }))
   const controller = new Controller({ name: 'departures', reconcile, ports, concurrency: 2 })
   controller.watch(records)
-  controller.watch(pages)
+  for (const { informer } of pages) controller.watch(informer)
   return controller
 
   async function reconcile({ namespace, name }: Key): Promise<Outcome> {
     const now = ports.clock.now()
-    const page = pages.get(namespace, name)
-    if (page) return lookAtPage(page, now)
+    for (const { type, informer } of pages) {
+      const page = informer.get(namespace, name)
+      if (page) return lookAtPage(type, page, now)
+    }
     const record = records.get(namespace, name)
     if (!record || record.metadata.deletionTimestamp) return settled
     const step = nextStep(record, { now, keepMs })
@@ -52,13 +57,13 @@ export function settleController(options: SettleOptions): Controller {
   }
 
   /** A page is deleted after its record, which outlives `keepMs` while it is open. */
-  async function lookAtPage(page: StoredObject, now: number): Promise<Outcome> {
+  async function lookAtPage(type: ResourceType, page: StoredObject, now: number): Promise<Outcome> {
     const { namespace = '', name, creationTimestamp, deletionTimestamp } = page.metadata
     if (deletionTimestamp) return settled
     const until = (parseTime(creationTimestamp) ?? now) + keepMs
     if (now < until) return wakeAt(until)
     if (records.get(namespace, recordOfPage(name))) return wakeAt(now + pagePatienceMs)
-    await removeOwn(client, departure.type, page)
+    await removeOwn(client, type, page)
     return settled
   }
 

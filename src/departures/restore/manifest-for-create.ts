@@ -47,8 +47,12 @@ function newService(manifest: KubeObject): KubeObject {
   return withSpec(manifest, omit(spec, [...given, 'healthCheckNodePort']))
 }
 
-/** Not immutable: the user must be able to set the values again. */
-function newSecret({ immutable: _, ...manifest }: KubeObject): KubeObject {
+/** Not immutable: the user must be able to set the values again. A token is issued anew, for the ServiceAccount as it is now. */
+function newSecret({ immutable: _, metadata, ...rest }: KubeObject): KubeObject {
+  const manifest: KubeObject = {
+    ...rest,
+    metadata: { ...metadata, ...without('annotations', metadata.annotations, accountUid) },
+  }
   const needed = neverEmpty[String(manifest.type)]
   const data = fields(manifest.data)
   return needed && data[needed.key] === ''
@@ -63,6 +67,8 @@ const neverEmpty: Readonly<Record<string, { readonly key: string; readonly value
   'kubernetes.io/ssh-auth': { key: 'ssh-privatekey', value: 'to be filled in again' },
 }
 
+/** Kubernetes deletes a token that names another uid. */
+const accountUid = ['kubernetes.io/service-account.uid']
 const uidLabels = ['controller-uid', 'batch.kubernetes.io/controller-uid']
 const bindMarks = [
   'pv.kubernetes.io/bind-completed',

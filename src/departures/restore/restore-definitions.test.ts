@@ -24,7 +24,9 @@ beforeEach(async () => {
     return world.server.transport(request)
   })
   world = await startWorld({
-    server: { beforeEmptying: (object) => new RecordWriter(recording).recordWithContents(object, world.clock.now()) },
+    server: {
+      beforeEmptying: (object) => new RecordWriter({ client: recording }).recordWithContents(object, world.clock.now()),
+    },
   })
 })
 afterEach(() => world[Symbol.asyncDispose]())

@@ -75,8 +75,10 @@ it('lets a Service have another address when its own was given away, and a headl
   const { clusterIP } = service.spec as { clusterIP: string }
   const spec = { ports: [{ port: 80 }], clusterIP }
   const takeIt = () => made({ apiVersion: 'v1', kind: 'Service', name: 'other', spec })
-  const [back] = (await thereAndBack(service, takeIt)).objects
+  const { objects, notes } = await thereAndBack(service, takeIt)
+  const [back] = objects
   expect(back?.spec).not.toMatchObject({ clusterIP })
+  expect(notes.join()).toContain(`it was ${clusterIP}`)
   expect(back?.spec).toHaveProperty('clusterIP')
   const headless = await made({
     apiVersion: 'v1',

@@ -1,13 +1,14 @@
 import type { Departure } from '../../apis/departure.ts'
 import { describeRef, refOf, type KubeObject, type OwnerReference, type StoredObject } from '../../kube/object.ts'
 import type { PageLine } from '../records/pages.ts'
-import { isSecret } from '../records/record.ts'
+import type { RestoredLine } from './data-opener.ts'
+import { isSecret } from '../../kube/redact.ts'
 import { isEndedCleaner } from './restore-set.ts'
 
 /** What the user still has to do, or should know, after a restore. */
 export function restoreNotes(
   record: Departure,
-  back: readonly PageLine[],
+  back: readonly RestoredLine[],
   newUids: ReadonlyMap<string, string>,
 ): readonly string[] {
   return [
@@ -21,30 +22,34 @@ export function restoreNotes(
 
 function cleanerNote({ spec }: Departure, back: readonly PageLine[]): readonly string[] {
   if (!isEndedCleaner(spec)) return []
-  const others = back.filter(({ manifest }) => manifest.kind === spec.object.kind).length - 1
-  const which = others > 0 ? `${describeRef(spec.object)}, with ${others} more,` : describeRef(spec.object)
-  return [`${which} was restored suspended: set spec.suspend to false once it may delete again`]
+  const [first, ...others] = back.filter(({ manifest }) => manifest.kind === spec.object.kind)
+  if (!first) return []
+  const name = describeRef(refOf(first.manifest))
+  return [
+    `${others.length > 0 ? `${name}, with ${others.length} more,` : name} was restored suspended: set spec.suspend to false once it may delete again`,
+  ]
 }
 
 /** A Service gets new addresses: clients that kept the old ones, and DNS records of others, must be told. */
-export function addressNotes(record: Departure, made: readonly StoredObject[]): readonly string[] {
-  const { manifest, object } = record.spec as unknown as { manifest?: KubeObject; object: { kind: string } }
-  const { clusterIP: before } = (manifest?.spec ?? {}) as { readonly clusterIP?: string }
-  if (object.kind !== 'Service' || !before || before === 'None') return []
-  return made
-    .filter((each) => each.kind === 'Service' && each.metadata.name === manifest?.metadata.name)
-    .flatMap((each) => {
-      const { clusterIP: now } = each.spec as { readonly clusterIP?: string }
-      return now === before ? [] : [`${describeRef(refOf(each))} has clusterIP ${now} now; it was ${before}`]
-    })
+export function addressNotes(
+  back: readonly RestoredLine[],
+  made: ReadonlyMap<string, StoredObject>,
+): readonly string[] {
+  return back.flatMap(({ uid, manifest, clusterIP: before }) => {
+    const { clusterIP: now } = (made.get(uid)?.spec ?? {}) as { readonly clusterIP?: string }
+    if (before === undefined || now === before) return []
+    return [`${describeRef(refOf(manifest))} has clusterIP ${now} now; it was ${before}`]
+  })
 }
 
-function contentNotes(lines: readonly PageLine[]): readonly string[] {
-  return lines.flatMap(({ manifest }) => {
+function contentNotes(lines: readonly RestoredLine[]): readonly string[] {
+  return lines.flatMap(({ manifest, data }) => {
     const ref = describeRef(refOf(manifest))
+    if (data?.isOpen) return []
+    const why = data ? `: ${data.because}` : ', which records do not keep'
     if (isHelmRecord(manifest))
       return `${ref}: the Helm release was restored without its values and the data of its Secrets: pass the values again to the next helm upgrade`
-    if (isSecret(manifest)) return `${ref} was restored without its data, which records do not keep: set it again`
+    if (isSecret(manifest)) return `${ref} was restored without its data${why}: set it again`
     const { volumeName } = (manifest.spec ?? {}) as { readonly volumeName?: string }
     if (manifest.kind !== 'PersistentVolumeClaim' || !volumeName) return []
     return `${ref} claims PersistentVolume ${volumeName}, as before: if that volume is Released, remove its spec.claimRef; if it is gone, create the claim again without spec.volumeName`

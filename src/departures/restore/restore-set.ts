@@ -5,24 +5,29 @@ import { sojournNamespace } from '../../apis/group.ts'
 import type { Client } from '../../client/client.ts'
 import { describeRef, refOf, type KubeObject, type StoredObject } from '../../kube/object.ts'
 import { ignoring, isStatusError, StatusError } from '../../kube/status-error.ts'
-import { manifestForCreate } from './manifest-for-create.ts'
+import { DataOpener, type RestoredLine } from './data-opener.ts'
 import { readPages, type PageLine } from '../records/pages.ts'
 import { followsLabel, pageLabel, recordName, recordNamespace } from '../records/record.ts'
 
 /** The objects of one restore, by record. The requested record is the first. */
-export type RestoreSet = ReadonlyMap<Departure, readonly PageLine[]>
+export type RestoreSet = ReadonlyMap<Departure, readonly RestoredLine[]>
 
 /**
  * The objects of a record and, transitively, of the records of objects that were deleted because of them: dependents by owner reference of the objects of a
  * deleted kind, and dependents by Bond. Of several objects that had the same name in turn, only the last is restored.
  */
-export async function restoreSetOf(client: Client, record: Departure, index: RecordIndex): Promise<RestoreSet> {
+export async function restoreSetOf(
+  client: Client,
+  record: Departure,
+  { index, decidedBy }: { readonly index: RecordIndex; readonly decidedBy?: string | undefined },
+): Promise<RestoreSet> {
+  const opener = new DataOpener(client)
   const taken = new Set<string>()
   const found = new Map([[placeOfRecord(record.metadata), record]])
-  const restoreSet = new Map<Departure, PageLine[]>([[record, []]])
+  const restoreSet = new Map<Departure, RestoredLine[]>([[record, []]])
   // Grows while it is gone through.
   for (const each of found.values())
-    for (const line of await linesOf(client, each, { isAskedFor: each === record })) {
+    for (const line of await linesOf(client, each, { opener, isAskedFor: each === record, decidedBy })) {
       const place = placeOf(line)
       if (taken.has(place) || taken.has(line.uid)) continue
       taken.add(place).add(line.uid)
@@ -84,16 +89,28 @@ export class RecordIndex {
   }
 }
 
+interface Asked {
+  readonly opener: DataOpener
+  readonly isAskedFor: boolean
+  /** Only what this Cleaner decided, of the record that is asked for. */
+  readonly decidedBy?: string | undefined
+}
+
 async function linesOf(
   client: Client,
   record: Departure,
-  { isAskedFor }: { readonly isAskedFor: boolean },
-): Promise<readonly PageLine[]> {
-  const { manifest, object, page } = record.spec
+  { opener, isAskedFor, decidedBy }: Asked,
+): Promise<readonly RestoredLine[]> {
+  const { manifest, object, page, sealed } = record.spec
   if (page) throw new StatusError('Invalid', `${record.metadata.name} is a page of ${page.of}: restore that one`)
   if (!manifest && !record.spec.pages && isAskedFor) throw new StatusError('Invalid', 'the record holds no manifest')
-  const lines: PageLine[] = manifest ? [{ uid: object.uid, manifest: manifest as unknown as KubeObject }] : []
-  for await (const line of readPages(client, record)) if (!isDecider(record, line)) lines.push(line)
+  const isAll = decidedBy === undefined || !isAskedFor
+  const lines: PageLine[] =
+    manifest && (isAll || decidedBy === `${object.kind}/${object.name}`)
+      ? [{ uid: object.uid, manifest: manifest as unknown as KubeObject, ...(sealed ? { sealed } : {}) }]
+      : []
+  for await (const line of readPages(client, record))
+    if (!isDecider(record, line) && (isAll || decidedBy === line.decidedBy)) lines.push(line)
   const stray = lines.find((line) => !isAtHome(record, line))
   if (stray && !isAskedFor) return []
   if (stray)
@@ -102,12 +119,9 @@ async function linesOf(
       `nothing was restored: the record is in namespace ${record.metadata.namespace} and may not restore ${describeRef(refOf(stray.manifest))}, which is not`,
     )
   // A writer that crashed may have left a page that was written again later: of two manifests of an object the last counts.
-  const prepared = ({ uid, manifest: kept }: PageLine) => ({
-    uid,
-    manifest: suspended(record, manifestForCreate(kept)),
-  })
-  const byPlace = new Map(lines.map((line) => [placeOf(line), prepared(line)]))
-  return [...byPlace.values()]
+  const byPlace = new Map(lines.map((line) => [placeOf(line), line]))
+  const opened = await Promise.all([...byPlace.values()].map((line) => opener.open(line)))
+  return opened.map((line) => ({ ...line, manifest: suspended(record, line.manifest) }))
 }
 
 /** A Cleaner whose decision was carried out is restored suspended: it would delete the rest again. */

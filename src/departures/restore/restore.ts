@@ -27,6 +27,8 @@ export interface RestoreOptions {
   readonly dryRun?: boolean
   /** Changes manifests before they are tried and created. Defaults to none. */
   readonly prepare?: ((manifests: readonly KubeObject[]) => (manifest: KubeObject) => KubeObject) | undefined
+  /** `Cleaner/NAME`: restores only what this Cleaner decided, of a record that holds several decisions. Defaults to all. */
+  readonly decidedBy?: string | undefined
   /** Called with the progress so far: `done` is from 0 to 1. */
   readonly onProgress?: ((doing: string, done: number) => void) | undefined
 }
@@ -49,11 +51,11 @@ export interface Restored {
 export async function restore(
   client: Client,
   record: Departure,
-  { now, into, dryRun = false, onProgress, prepare }: RestoreOptions,
+  { now, into, dryRun = false, onProgress, prepare, decidedBy }: RestoreOptions,
 ): Promise<Restored> {
   const target = targetOf(client, record, into)
   const index = await RecordIndex.read(client, record.metadata.namespace ?? '')
-  const restoreSet = prepared(await restoreSetOf(client, record, index), prepare)
+  const restoreSet = prepared(await restoreSetOf(client, record, { index, decidedBy }), prepare)
   let lines = [...restoreSet.values()].flat()
   let kinds = await RestoredKinds.read(target, lines)
   const rehearsed = (waves: readonly (readonly PageLine[])[], back: readonly StoredObject[]) => {
@@ -105,10 +107,7 @@ export async function restore(
   // The requested record last: its phase stands for the whole restore.
   if (later.length === 0) for (const each of records.toReversed()) await markRestored(client, each, now)
   const back = lines.filter(({ uid }) => made.has(uid))
-  const told = [
-    ...restoreNotes(record, back, newUids),
-    ...records.flatMap((each) => addressNotes(each, [...made.values()])),
-  ]
+  const told = [...restoreNotes(record, back, newUids), ...addressNotes(back, made)]
   const notes = [...told, ...staying, ...bondNotes, ...adopted, ...later]
   return { objects: [...made.values()], already: broughtBack(there), notes }
 }

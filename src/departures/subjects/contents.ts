@@ -1,3 +1,4 @@
+import { departurePage } from '../../apis/departure-page.ts'
 import { departure } from '../../apis/departure.ts'
 import type { Client } from '../../client/client.ts'
 import type { DiscoveredType } from '../../client/discovery.ts'
@@ -69,5 +70,6 @@ const derivedTypes = new Set(
     { group: '', plural: 'endpoints' },
     { group: 'coordination.k8s.io', plural: 'leases' },
     departure.type,
+    departurePage.type,
   ].map(groupResource),
 )

@@ -27,7 +27,14 @@ function isOwn({ group, kind }: ResourceType, labels: Readonly<Record<string, st
   return labels['app.kubernetes.io/part-of'] === ownLabel['app.kubernetes.io/part-of']
 }
 
-const bookkeeping = new Set(['Approval', 'Departure', 'CleanupCandidate', 'UsageLedger', 'SavingsReport'])
+const bookkeeping = new Set([
+  'Approval',
+  'Departure',
+  'DeparturePage',
+  'CleanupCandidate',
+  'UsageLedger',
+  'SavingsReport',
+])
 
 /** How the deletion of a dependent ended. `leaving`: finalizers hold it. `changed`: not deleted, judge it again. */
 export type DeleteOutcome = 'gone' | 'leaving' | 'changed'

@@ -30,6 +30,13 @@ describe('canonicalQuantity', () => {
     expect(canonicalQuantity(text)).toBeUndefined()
   })
 
+  it('132: refuses numbers that take long to read, and writes no more than the largest quantity', () => {
+    for (const text of ['1'.repeat(1_000_000), `0.${'1'.repeat(1_000_000)}`])
+      expect(parseQuantity(text)).toBeUndefined()
+    expect(canonicalQuantity('1e400')).toBe('9223372036854775807')
+    expect(canonicalQuantity('-1e400')).toBe('-9223372036854775807')
+  })
+
   it('writes what it has written once in the same way, and means the same by it', () => {
     const suffix = fc.constantFrom('', 'n', 'u', 'm', 'k', 'M', 'G', 'Ki', 'Mi', 'Gi', 'e3', 'e-3')
     fc.assert(

@@ -9,8 +9,14 @@ export interface Quantity {
   readonly family: Family
 }
 
-/** Parses `500m`, `1Gi`, `1e3`; undefined when it is not a quantity. Rounds up to nanos, as the API does. */
+/** No one writes so many digits, and to read them takes the square of their number. */
+const maxLength = 128
+/** The API's largest quantity: 2⁶³−1. */
+const maxNanos = (2n ** 63n - 1n) * 1_000_000_000n
+
+/** Parses `500m`, `1Gi`, `1e3`; undefined when it is not a quantity. Rounds up to nanos and down to the largest quantity, as the API does. */
 export function parseQuantity(text: string): Quantity | undefined {
+  if (text.length > maxLength) return undefined
   const match = /^([+-]?)(\d+(?:\.\d*)?|\.\d+)(.*)$/.exec(text)
   if (!match) return undefined
   const [, sign = '', digits = '', suffix = ''] = match
@@ -21,7 +27,8 @@ export function parseQuantity(text: string): Quantity | undefined {
   const numerator = scaled * unit.nanos
   const denominator = 10n ** BigInt(fraction.length + unit.shift)
   const nanos = (numerator + denominator - 1n) / denominator
-  return { nanos: sign === '-' ? -nanos : nanos, family: unit.family }
+  const bounded = nanos > maxNanos ? maxNanos : nanos
+  return { nanos: sign === '-' ? -bounded : bounded, family: unit.family }
 }
 
 /** A quantity as a number; 0 when it is none. */

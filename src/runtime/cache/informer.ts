@@ -79,6 +79,11 @@ export class Informer<T extends StoredObject = StoredObject> {
     return this.#cache.errorIn(namespace)
   }
 
+  /** The only namespaces that this process may follow; undefined when it may follow all. */
+  get namespaces(): readonly string[] | undefined {
+    return this.#cache.namespaces
+  }
+
   get size(): number {
     return this.#cache.objects.size
   }

@@ -58,6 +58,11 @@ export class SharedCache implements Sink {
     return this.#lastError ?? this.#limit?.error
   }
 
+  /** The only namespaces that are followed; undefined when all are. */
+  get namespaces(): readonly string[] | undefined {
+    return this.#limit?.namespaces
+  }
+
   /** Why the objects of this namespace are missing or stale. */
   errorIn(namespace: string): WatchError | undefined {
     return this.#lastError ?? (this.#limit?.namespaces.includes(namespace) ? undefined : this.#limit?.error)

@@ -326,7 +326,42 @@ describe('Controller', () => {
     await clock.runFor(hour)
     expect(seenAt).toEqual([200])
   })
+
+  it.each([
+    ['settles', () => Promise.resolve(settled), [0, 500]],
+    ['waits for later', () => Promise.resolve(wakeAt(1_000_000 + 900)), [0, 500]],
+    ['waits for earlier', () => Promise.resolve(wakeAt(1_000_000 + 200)), [0, 200]],
+    ['fails', () => Promise.reject(new Error('failed')), [0, 500]],
+  ])('keeps an alarm that is set while a reconcile runs which %s', async (_, outcome, expected) => {
+    const { clock, controller, seenAt } = alarmed(outcome)
+    controller.enqueue(key('a'))
+    await clock.runFor(hour)
+    expect(seenAt).toEqual(expected)
+  })
+
+  it('replaces an alarm that was set before the reconcile', async () => {
+    const { clock, controller, seenAt } = alarmed(() => Promise.resolve(settled), { setsAlarm: false })
+    controller.enqueueAt(key('a'), 1_000_000 + 500)
+    controller.enqueue(key('a'))
+    await clock.runFor(hour)
+    expect(seenAt).toEqual([0])
+  })
 })
+
+/** A controller whose first reconcile asks for another one in 500 ms, and ends so. */
+function alarmed(first: ControllerOptions['reconcile'], { setsAlarm = true } = {}) {
+  const seenAt: number[] = []
+  const all = started({
+    backoff: { baseMs: 2000 },
+    reconcile: async (of, signal) => {
+      seenAt.push(all.clock.now() - 1_000_000)
+      if (seenAt.length > 1) return settled
+      if (setsAlarm) all.controller.enqueueAt(of, 1_000_000 + 500)
+      return first(of, signal)
+    },
+  })
+  return { ...all, seenAt }
+}
 
 /** A cache that reaches a version when told to. */
 function fakeFollower() {

@@ -88,7 +88,7 @@ export class Controller {
     this.#alarms.release(handle)
   }
 
-  /** Reconciles a key at this time, or earlier when an earlier alarm is set. */
+  /** Reconciles a key at this time, or earlier when an earlier alarm is set. The outcome of a reconcile that runs meanwhile can only be earlier. */
   enqueueAt(key: Key, at: number): void {
     const handle = this.#alarms.intern(keyToString(key))
     this.#alarms.setEarliest(handle, at)
@@ -202,6 +202,8 @@ export class Controller {
   /** A reconcile that ignores its signal frees its worker, but keeps its key: it may still be writing. */
   async #reconcileWithTimeout(handle: number, key: Key): Promise<void> {
     const startedAt = this.#clock.monotonic()
+    // The outcome replaces it; what is asked for while the reconcile runs stays.
+    this.#alarms.delete(handle)
     const work = new InFlight()
     this.#inFlight.add(work)
     const cancelTimeout = this.#clock.after(this.#timeoutMs, () => {
@@ -221,13 +223,10 @@ export class Controller {
 
   #succeeded(handle: number, outcome: Outcome): ReconcileResult {
     this.#backoff.reset(handle)
-    if (outcome.next === 'change') {
-      this.#alarms.delete(handle)
-      return 'settled'
-    }
+    if (outcome.next === 'change') return 'settled'
     const now = this.#clock.now()
     // A time that has passed means "again", but never in a tight loop.
-    this.#alarms.set(handle, outcome.at > now ? outcome.at : now + minWaitMs)
+    this.#alarms.setEarliest(handle, outcome.at > now ? outcome.at : now + minWaitMs)
     return 'waiting'
   }
 
@@ -240,7 +239,7 @@ export class Controller {
     }
     const retryAfterMs = (isStatusError(error) ? (error.details?.retryAfterSeconds ?? 0) : 0) * 1000
     const waitMs = Math.max(this.#backoff.next(handle), retryAfterMs)
-    this.#alarms.set(handle, this.#clock.now() + waitMs)
+    this.#alarms.setEarliest(handle, this.#clock.now() + waitMs)
     const facts = { key, error, failures: this.#backoff.failures(handle), retryInMs: Math.round(waitMs) }
     if (isStatusError(error, 'Conflict')) {
       this.#log.debug('reconcile lost a race', facts)

@@ -1,6 +1,14 @@
 import { Agent as PlainAgent, type AgentOptions as PlainAgentOptions } from 'node:http'
 import { Agent, type AgentOptions } from 'node:https'
-import { BlockList, connect, isIP, type Socket, type TcpNetConnectOpts } from 'node:net'
+import {
+  BlockList,
+  connect,
+  isIP,
+  type IPVersion,
+  type Socket,
+  type SocketAddress,
+  type TcpNetConnectOpts,
+} from 'node:net'
 import type { Duplex } from 'node:stream'
 
 /** Which addresses connections may reach. */
@@ -36,24 +44,25 @@ export const machineAndPrivate: readonly string[] = ['127.0.0.0/8', '0.0.0.0', '
  * before it could be bypassed by a DNS answer that changes in between.
  */
 export class Outgoing {
+  readonly #ranges: readonly [denied: readonly string[], allowed: readonly string[]]
   readonly #denied: BlockList
   readonly #allowedNames: ReadonlySet<string>
-  /** By port: everything in `#denied` and servers of Sojourn's own. */
+  /** By port: addresses of Sojourn's own servers, and everything denied with them. */
+  readonly #ownAt = new Map<number, readonly string[]>()
   readonly #deniedAt = new Map<number, BlockList>()
-  readonly #ranges: readonly string[]
 
   constructor(rules: OutgoingRules) {
     const allowed = rules.allow ?? []
     this.#allowedNames = new Set(allowed.filter((entry) => !isRange(entry)).map(nameOf))
-    this.#ranges = deniedTo[rules.for].flatMap((range) => without(range, allowed.filter(isRange)))
-    this.#denied = blockList(this.#ranges)
+    this.#ranges = [deniedTo[rules.for], allowed.filter(isRange)]
+    this.#denied = new Denied(...this.#ranges)
   }
 
   /** Denies one address at one port from now on, whatever is allowed: that of the cluster's own API server. */
   deny(address: string, port: number): void {
-    const list = this.#deniedAt.get(port) ?? blockList(this.#ranges)
-    addRange(list, address)
-    this.#deniedAt.set(port, list)
+    const own = [...(this.#ownAt.get(port) ?? []), address]
+    this.#ownAt.set(port, own)
+    this.#deniedAt.set(port, new Denied(...this.#ranges, own))
   }
 
   /** A TCP connection; errors with AddressDenied before any packet is sent to a denied address. */
@@ -137,70 +146,35 @@ function nameOf(host: string): string {
   return host.toLowerCase().replace(/^\[([^\]]*)\]/, '$1')
 }
 
-function blockList(ranges: readonly string[]): BlockList {
-  const list = new BlockList()
-  for (const range of ranges) addRange(list, range)
-  return list
-}
+/** A block list with exceptions. Connections ask `check` for every address that they try. */
+class Denied extends BlockList {
+  readonly #allowed: BlockList
+  /** Denied whatever is allowed. */
+  readonly #always: BlockList
 
-/** What is left of a CIDR range without the allowed ones, as CIDR ranges: a block list has no exceptions. */
-function without(range: string, allowed: readonly string[]): readonly string[] {
-  const inside = allowed.filter(
-    (other) => familyOf(other) === familyOf(range) && (covers(range, other) || covers(other, range)),
-  )
-  if (inside.some((other) => covers(other, range))) return []
-  if (inside.length === 0) return [range]
-  return halves(range).flatMap((half) => without(half, inside))
+  constructor(denied: readonly string[], allowed: readonly string[], always: readonly string[] = []) {
+    super()
+    addRanges(this, denied)
+    this.#allowed = addRanges(new BlockList(), allowed)
+    this.#always = addRanges(new BlockList(), always)
+  }
+
+  override check(address: string | SocketAddress, family?: IPVersion): boolean {
+    const given = [address as string, family] as const
+    return this.#always.check(...given) || (super.check(...given) && !this.#allowed.check(...given))
+  }
 }
 
 function isRange(entry: string): boolean {
   return isIP(entry.split('/')[0] ?? '') !== 0
 }
 
-function familyOf(range: string): 4 | 6 {
-  return range.includes(':') ? 6 : 4
-}
-
-function parse(range: string): { readonly bits: bigint; readonly length: number; readonly width: 32 | 128 } {
-  const [address = '', length] = range.split('/')
-  const width = familyOf(range) === 4 ? 32 : 128
-  return { bits: width === 32 ? bitsOf4(address) : bitsOf6(address), length: Number(length ?? width), width }
-}
-
-function covers(outer: string, innerRange: string): boolean {
-  const [large, small] = [parse(outer), parse(innerRange)]
-  const shift = BigInt(large.width - large.length)
-  return large.length <= small.length && large.bits >> shift === small.bits >> shift
-}
-
-function halves(range: string): readonly string[] {
-  const { bits, length, width } = parse(range)
-  const second = bits | (1n << BigInt(width - length - 1))
-  return [bits, second].map((start) => `${width === 32 ? text4(start) : text6(start)}/${length + 1}`)
-}
-
-function bitsOf4(address: string): bigint {
-  return address.split('.').reduce((bits, part) => (bits << 8n) | BigInt(part), 0n)
-}
-
-function bitsOf6(address: string): bigint {
-  const [head = '', tail = ''] = address.split('::')
-  const [left, right] = [head, tail].map((part) => part.split(':').filter(Boolean)) as [string[], string[]]
-  const middle = address.includes('::') ? Array<string>(8 - left.length - right.length).fill('0') : []
-  return [...left, ...middle, ...right].reduce((bits, part) => (bits << 16n) | BigInt(`0x${part}`), 0n)
-}
-
-function text4(bits: bigint): string {
-  return [24n, 16n, 8n, 0n].map((shift) => (bits >> shift) & 0xffn).join('.')
-}
-
-function text6(bits: bigint): string {
-  return [112n, 96n, 80n, 64n, 48n, 32n, 16n, 0n].map((shift) => ((bits >> shift) & 0xffffn).toString(16)).join(':')
-}
-
-function addRange(list: BlockList, range: string): void {
-  const [address = '', length] = range.split('/')
-  const family = familyOf(range) === 4 ? 'ipv4' : 'ipv6'
-  if (length === undefined) list.addAddress(address, family)
-  else list.addSubnet(address, Number(length), family)
+function addRanges(list: BlockList, ranges: readonly string[]): BlockList {
+  for (const range of ranges) {
+    const [address = '', length] = range.split('/')
+    const family = range.includes(':') ? 'ipv6' : 'ipv4'
+    if (length === undefined) list.addAddress(address, family)
+    else list.addSubnet(address, Number(length), family)
+  }
+  return list
 }

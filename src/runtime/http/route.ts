@@ -18,6 +18,8 @@ export interface RouteRequest {
   readonly query: Readonly<Record<string, string>>
   /** Lower-case names. */
   readonly headers: Readonly<Record<string, string>>
+  /** Names and values in turn, as they came: repeated ones are not joined. */
+  readonly rawHeaders?: readonly string[]
   readonly body: string
   /** Absent for anonymous requests. */
   readonly user?: RouteUser

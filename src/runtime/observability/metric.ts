@@ -126,6 +126,13 @@ export class Histogram<L extends string = string> extends Metric<L, Observations
     observations.sum += value
   }
 
+  /** Adds observations that were counted elsewhere, by bucket, the open one last. */
+  add(labels: Labels<L>, counts: readonly number[], sum: number): void {
+    const observations = this.seriesOf(labels)
+    for (const [bucket, count] of counts.entries()) observations.counts[bucket]! += count
+    observations.sum += sum
+  }
+
   count(labels?: Labels<L>): number {
     return this.find(labels)?.counts.reduce((total, count) => total + count, 0) ?? 0
   }

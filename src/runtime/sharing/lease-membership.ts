@@ -125,6 +125,11 @@ export class LeaseMembership {
 const leaderPart = 'slot-0'
 const groupLabel = 'sojourn.dev/shard-group'
 
+/** The name of the Lease that the leader of a group holds. */
+export function leaderLease(group: string): string {
+  return `${group}-${leaderPart}`
+}
+
 /** How many members a group can have, unless told otherwise. */
 export const maxMembers = 64
 

@@ -25,6 +25,7 @@ import { settingDefaults, type SettingDefaults } from './model/service-settings.
 import type { EndpointSlice } from './model/endpoints.ts'
 import { ServiceRegistry } from './model/service-registry.ts'
 import type { DataPlane } from './proxy/planes/data-plane.ts'
+import type { OnAnswers } from './proxy/routing/journal.ts'
 import type { Wake } from './proxy/routing/ports.ts'
 import { Governance } from './reconcile/governance.ts'
 import { ServiceReconciler } from './reconcile/service-reconciler.ts'
@@ -42,8 +43,8 @@ export interface ActivatorPorts {
   readonly metrics: Metrics
   readonly events: Pick<EventRecorder, 'record'>
   readonly peers: Peers
-  /** Opens the proxy, which calls back with the id of a route while a request waits for it. */
-  readonly openPlane: (onWake: Wake) => DataPlane
+  /** Opens the proxy, which calls back with the id of a route while a request waits for it, and with what it answered itself. */
+  readonly openPlane: (onWake: Wake, onAnswers: OnAnswers) => DataPlane
 }
 
 export interface ActivatorOptions {
@@ -89,7 +90,9 @@ export interface ActivatorParts extends Core {
 /** What the parts call back; none is called before they are started. */
 export interface ActivatorHooks {
   readonly onWake: Wake
+  readonly onAnswers: OnAnswers
   readonly onDecision: (workload: string, decision: Decision) => void
+  readonly onWoken: (routes: readonly { readonly id: string }[], tookMs: number) => void
   readonly refreshCertificates: () => void
   readonly onClaim: () => void
 }
@@ -107,7 +110,7 @@ export function buildActivator(
     reconcileService: (key) => service.reconcile(key),
     reconcileWorkload: (key) => workload.reconcile(key),
   })
-  const core = openCore(ports, options, { queues, onWake: hooks.onWake })
+  const core = openCore(ports, options, { ...hooks, queues })
   const { workloads, caches, registry, now } = core
   const onChange = (changed: string | undefined) => queues.enqueueWorkloads(workloads.inNamespace(changed).map(refOf))
   const rules = new SleepRules({ client, informers, namespace, compatibility, now, onChange })
@@ -126,7 +129,7 @@ export function buildActivator(
   })
   const feed = { ...core, queues, publisher, listeners, takeover, governance }
   const isProxy = part === 'proxy'
-  const workload = new WorkloadReconciler({ ...feed, rules, isProxy, onDecision: hooks.onDecision })
+  const workload = new WorkloadReconciler({ ...hooks, ...feed, rules, isProxy })
   const tls = options.tls ? openTls(ports, options, { ...feed, hostsOf: (id) => service.hostsOf(id) }) : undefined
   const service = new ServiceReconciler({
     ...feed,
@@ -161,10 +164,10 @@ export function buildActivator(
 function openCore(
   ports: ActivatorPorts,
   { namespace, dryRun = false }: ActivatorOptions,
-  { queues, onWake }: { readonly queues: WorkQueues; readonly onWake: Wake },
+  { queues, onWake, onAnswers }: ActivatorHooks & { readonly queues: WorkQueues },
 ): Core {
   const { client, informers, clock, log, events, peers } = ports
-  const plane = ports.openPlane(onWake)
+  const plane = ports.openPlane(onWake, onAnswers)
   const where = namespace === undefined ? {} : { namespace }
   const onOpen = (informer: Informer) => queues.workloads.watch(informer)
   const onScale = (key: Key) => queues.workloads.enqueue(key)

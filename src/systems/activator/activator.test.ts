@@ -47,6 +47,16 @@ describe('the activator', () => {
     expect(await ask(it.port, 'web.test')).toMatch(/200 OK[^]*X-Cold-Start/)
   })
 
+  it('notes the request that woke a workload as its last use, with the wake itself', async () => {
+    await using it = await startReplica(server.transport, { clock })
+    await cluster.addApp('web', { 'proxless/ttl-seconds': '3' }, 1)
+    await until(async () => (await replicasOf('web')) === 0)
+    const asleepAt = clock.now()
+    expect(await ask(it.port, 'web.test')).toContain('200 OK')
+    const { annotations } = (await cluster.deployment('web')).metadata
+    expect(Date.parse(annotations?.['proxless/last-used'] ?? '')).toBeGreaterThanOrEqual(asleepAt - 1000)
+  })
+
   it('wakes once however many come at once', async () => {
     await using it = await startReplica(server.transport, { clock })
     await cluster.addApp('web')

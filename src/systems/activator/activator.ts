@@ -58,6 +58,8 @@ export class Activator implements PeerService {
         this.#triggers.requestWaiting(route, fault)
         void this.#reporter?.report(serviceOfRoute(route), fault)
       },
+      onAnswers: (answers) => this.#metrics.answered(answers),
+      onWoken: (routes, tookMs) => this.#metrics.woke(routes, tookMs),
       onDecision: (workload, decision) => this.#noteDecision(workload, decision),
       refreshCertificates: () => this.#refreshCertificates(),
       onClaim: () => this.#storeClaimsSoon(),

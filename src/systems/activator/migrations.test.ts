@@ -47,6 +47,24 @@ describe('rules of other tools, taken as they are', () => {
     await until(async () => (await replicasOf('shop')) === 3)
   })
 
+  it.each(['downscaler/downtime-replicas', 'downscaler/downscale-replicas'])(
+    'leaves the replicas of %s',
+    async (name) => {
+      const example = exampleOf('kube-downscaler')
+      const { metadata } = example as StoredObject
+      const annotations = { ...metadata.annotations, [name]: '1' }
+      await cluster.client.create(deployments, { ...example, metadata: { ...metadata, annotations } })
+      await using it = await startReplica(server.transport, { clock, compatibility: ['downscaler'] })
+      await until(async () => (await replicasOf('shop')) === 1)
+      const sleptAt = clock.now()
+      await until(() => Promise.resolve(clock.now() > sleptAt + 20_000))
+      expect(it.events.map(({ message }) => message)).toEqual(['Scaled from 3 to 1: its awake hours have ended.'])
+      const body = { metadata: { annotations: { 'downscaler/force-uptime': 'true' } } }
+      await cluster.client.patch(deployments, { namespace, name: 'shop' }, { type: 'merge', body })
+      await until(async () => (await replicasOf('shop')) === 3)
+    },
+  )
+
   it('wakes what kube-downscaler had put to sleep to what it noted', async () => {
     const example = exampleOf('kube-downscaler')
     const { metadata, spec } = example as StoredObject

@@ -170,6 +170,25 @@ describe('the Services of an activator', () => {
     expect((await cluster.service('own-proxless')).spec).toMatchObject({ ports: [{ port: 1 }] })
   })
 
+  it('leaves a companion no address of the last replica that stopped', async () => {
+    const address = '10.0.0.9'
+    let isRetiring = false
+    const alone = (await import('./replicas/peers.ts')).singleReplica([address])
+    const peers = Object.defineProperty({ ...alone }, 'addresses', { get: () => (isRetiring ? [] : [address]) })
+    await using it = await startReplica(server.transport, { clock, companionPort: 7080, peers })
+    await cluster.addApp('web')
+    const listed = () =>
+      cluster.client.get<StoredSlice>(endpointSlices, { namespace, name: 'web-proxless' }).then(
+        ({ endpoints }) => (endpoints as readonly unknown[]).length,
+        () => -1,
+      )
+    await until(async () => (await listed()) === 1)
+    isRetiring = true
+    await it.activator.leave(3_600_000)
+    expect(await listed()).toBe(0)
+    expect((await cluster.service('web-proxless')).spec).toMatchObject({ ports: [{ name: 'http', port: 80 }] })
+  })
+
   it('makes a companion again that someone deleted, and takes it and the label away when the Service was deleted while no replica ran', async () => {
     await using it = await startReplica(server.transport, { clock, companionPort: 7080 })
     await cluster.addApp('web')

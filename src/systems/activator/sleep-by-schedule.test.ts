@@ -290,6 +290,27 @@ describe('another writer of replicas', () => {
     expect(await managers()).toEqual(['sojourn-awake'])
   })
 
+  it('syncs as often as it likes where it respects what sojourn owns, and its replicas count by day (Argo CD)', async () => {
+    let inGit = 3
+    // RespectIgnoreDifferences leaves out of a sync the fields of managedFieldsManagers: [sojourn].
+    const sync = async () => void ((await managers()).includes('sojourn') || (await gitSays(inGit)))
+    await cluster.addDeployment('web', 1)
+    await sync()
+    await annotate(deployments, 'web', { 'sojourn.dev/asleep-until': '2026-11-18T18:00:00Z' })
+    await using it = await startReplica(server.transport, { clock })
+    await until(async () => (await replicasOf('web')) === 0)
+    inGit = 4
+    for (let round = 0; round < 5; round++) await sync()
+    expect(await replicasOf('web')).toBe(0)
+    await until(async () => (await replicasOf('web')) === 3)
+    await sync()
+    expect(await replicasOf('web')).toBe(4)
+    const wokenAt = clock.now()
+    await untilTime(wokenAt + 10_000)
+    expect(await replicasOf('web')).toBe(4)
+    expect(it.events.map(({ reason }) => reason)).toEqual(['Slept', 'Woken'])
+  })
+
   it('may apply a manifest without replicas as often as it likes (Flux)', async () => {
     const template = { metadata: { labels: { app: 'web' } }, spec: { containers: [{ name: 'app', image: 'app' }] } }
     const body = {

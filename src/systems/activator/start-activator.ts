@@ -1,9 +1,11 @@
 import { availableParallelism } from 'node:os'
+import { ConfigError } from '../../client/cluster-config.ts'
+import { freePort } from '../../runtime/http/free-port.ts'
 import { Activator } from './activator.ts'
 import type { ActivatorOptions, ActivatorPorts } from './activator-parts.ts'
 import { singleReplica, type Peers } from './replicas/peers.ts'
 import type { DataPlane } from './proxy/planes/data-plane.ts'
-import type { ProxyLimits, Wake } from './proxy/routing/ports.ts'
+import type { ProxyLimits } from './proxy/routing/ports.ts'
 import type { TlsPolicy } from './proxy/tls/tls-policy.ts'
 import { SilentDataPlane } from './proxy/planes/silent-data-plane.ts'
 import { ThreadedDataPlane } from './proxy/planes/threaded-data-plane.ts'
@@ -23,17 +25,22 @@ export interface StartOptions extends ActivatorOptions {
   /** Threads that carry requests. Defaults to one per core, four at most. */
   readonly threads?: number
   readonly limits?: Partial<ProxyLimits>
+  /** Write a line for every request to the standard output. Defaults to false. */
+  readonly accessLog?: boolean
   /** The other replicas. Defaults to none. */
   readonly peers?: Peers
   /** The proxy to use. Defaults to a threaded one. */
   readonly plane?: DataPlane
 }
 
-export interface RunningActivator {
-  readonly activator: Activator
+interface Ports {
   readonly port: number
   readonly tlsPort: number | undefined
   readonly checkPort: number | undefined
+}
+
+export interface RunningActivator extends Ports {
+  readonly activator: Activator
   /** Stops accepting, lets requests under way end for this long at most, writes down what was last used. */
   stop(withinMs?: number): Promise<void>
 }
@@ -47,14 +54,16 @@ export async function startActivator(
 ): Promise<RunningActivator> {
   const { peers = singleReplica(), limits = {}, tlsPort, tlsPolicy = {} } = options
   const threads = options.threads ?? Math.min(maxThreads, availableParallelism())
-  const openPlane = (onWake: Wake) =>
+  const openPlane: ActivatorPorts['openPlane'] = (onWake, onAnswers) =>
     options.plane ??
     (options.part === 'scaler' ? new SilentDataPlane() : undefined) ??
     new ThreadedDataPlane({
       threads,
       limits,
       tls: tlsPolicy,
+      accessLog: options.accessLog ?? false,
       onWake,
+      onAnswers,
       onCrash: (error) => ports.log.error('proxy thread died', { error }),
     })
   const activator = new Activator(
@@ -79,10 +88,19 @@ export async function startActivator(
   }
 }
 
-async function listen(
-  { plane }: Activator,
-  { host, port, tlsPort, checkPort, proxyProtocol = false }: StartOptions,
-): Promise<Pick<RunningActivator, 'port' | 'tlsPort' | 'checkPort'>> {
+const usualPort = 7080
+
+async function listen({ plane }: Activator, options: StartOptions): Promise<Ports> {
+  const { host, port: wanted, companionPort, proxyProtocol = false } = options
+  const free = async (port: number, flag: string) => (options.part === 'scaler' ? port : freePort({ port, host, flag }))
+  // Beside another sojourn, which has the usual port, any other does, unless Services lead to it.
+  const isMovable = wanted === usualPort && companionPort === undefined
+  const port = await free(wanted, 'proxy-port').catch((error: unknown) => {
+    if (isMovable && error instanceof ConfigError) return 0
+    throw error
+  })
+  const tlsPort = options.tlsPort && (await free(options.tlsPort, 'proxy-tls-port'))
+  const checkPort = options.checkPort && (await free(options.checkPort, 'check-port'))
   return {
     port: await plane.listen({ host, port, proxyProtocol }),
     tlsPort: tlsPort === undefined ? undefined : await plane.listen({ host, port: tlsPort, tls: true, proxyProtocol }),

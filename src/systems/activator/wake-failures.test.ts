@@ -1,5 +1,5 @@
 import net from 'node:net'
-import { endpointSlices, pods } from '../../kube/core-types.ts'
+import { deployments, endpointSlices, pods } from '../../kube/core-types.ts'
 import type { KubeObject } from '../../kube/object.ts'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { startTestServer, type TestServer } from '../../../test/apiserver/test-server.ts'
@@ -35,14 +35,14 @@ const wakeable = async () => {
   }
   return conditions.find(({ type }) => type === 'sojourn.dev/Wakeable')
 }
-const list = (port: number) =>
+const list = (port: number | undefined) =>
   cluster.client.patch(
     endpointSlices,
     { namespace, name: 'web-1' },
     {
       type: 'merge',
       body: {
-        endpoints: [{ addresses: ['127.0.0.1'], conditions: { ready: true } }],
+        endpoints: port === undefined ? [] : [{ addresses: ['127.0.0.1'], conditions: { ready: true } }],
         ports: [{ name: 'http', port, protocol: 'TCP' }],
       },
     },
@@ -76,6 +76,48 @@ describe('a wake that fails', () => {
     expect(it.events.find(({ reason }) => reason === 'ConnectionRefused')?.message).toContain('targetPort')
   })
 
+  it('with a refused port is remembered when the callers have left, until a request is answered', async () => {
+    isReady = false
+    await using it = await startReplica(server.transport, { clock })
+    await cluster.addApp('web', {}, 1)
+    await eventually(() => it.activator.ready && it.activator.rows().length === 1)
+    await list(await closedPort())
+    const client = rawClient(it.port)
+    client.send(request)
+    await until(async () => (await wakeable())?.reason === 'ConnectionRefused')
+    client.socket.resetAndDestroy()
+    await eventually(() => it.activator.rows()[0]?.waiting === 0)
+    await cluster.client.patch(
+      deployments,
+      { namespace, name: 'web' },
+      { type: 'merge', body: { spec: { replicas: 2 } } },
+    )
+    const leftAt = clock.now()
+    await eventually(() => clock.now() > leftAt + 20_000)
+    expect(await wakeable()).toMatchObject({ status: 'False', reason: 'ConnectionRefused' })
+    await using backend = await startBackend((_, socket) => socket.end('HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n'))
+    await list(backend.address.port)
+    await until(async () => (await roundTrip(it.port, request)).includes('200 OK'))
+    await until(async () => (await wakeable())?.status === 'True')
+  })
+
+  it('is told at once where a container has no command and is only simulated', async () => {
+    isReady = false
+    await using it = await startReplica(server.transport, { clock })
+    await cluster.addApp('web', {}, 1)
+    await eventually(() => it.activator.ready && it.activator.rows().length === 1)
+    const mark = { metadata: { labels: { 'sojourn.dev/simulated': 'true' } } }
+    await cluster.client.patch(endpointSlices, { namespace, name: 'web-1' }, { type: 'merge', body: mark })
+    const port = await closedPort()
+    await list(port)
+    await eventually(() => it.activator.rows()[0]?.decision !== undefined)
+    const answer = await roundTrip(it.port, request)
+    expect(answer).toMatch(/^HTTP\/1\.1 504 [^]*container has no command[^]*simulates it/)
+    await until(async () => (await wakeable())?.reason === 'ConnectionRefused')
+    expect((await wakeable())?.message).toContain('simulates it')
+    expect(it.events.find(({ reason }) => reason === 'ConnectionRefused')?.message).toContain('simulates it')
+  })
+
   it('is remembered with what its pods say until a wake succeeds', async () => {
     isReady = false
     await using it = await startReplica(server.transport, { clock })
@@ -103,11 +145,23 @@ describe('a wake that fails', () => {
       reason: 'CrashLoopBackOff',
       message: expect.stringContaining('container app') as string,
     })
+    const metric = 'sojourn_activator_wake_failed{route="default/web",reason="CrashLoopBackOff"} 1'
+    await eventually(() => it.metrics.render().includes(metric))
+    // A container that ends without a readiness probe is ready for a moment each time it is started again.
+    for (let start = 0; start < 3; start++) {
+      await list(await closedPort())
+      const startedAt = clock.now()
+      await eventually(() => clock.now() > startedAt + 3000)
+      await list(undefined)
+      await eventually(() => clock.now() > startedAt + 6000)
+    }
+    expect(await wakeable()).toMatchObject({ status: 'False', reason: 'CrashLoopBackOff' })
     const { address, [Symbol.asyncDispose]: close } = await startBackend((_, socket) =>
       socket.end('HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n'),
     )
     await list(address.port)
     await until(async () => (await wakeable())?.status === 'True')
+    await eventually(() => !it.metrics.render().includes('sojourn_activator_wake_failed{'))
     await close()
   })
 

@@ -1,5 +1,6 @@
 import type { Client } from '../../client/client.ts'
 import { DepartTogether, type Transact } from '../../departures/door/depart-together.ts'
+import { transactOverApi } from '../../departures/door/transact-over-api.ts'
 import type { Door } from '../../departures/door/door.ts'
 import { sojournGroup } from '../../apis/group.ts'
 import { customResourceDefinitions } from '../../kube/core-types.ts'
@@ -42,10 +43,8 @@ export interface CleanerOptions {
   readonly notices?: Notices
   /** Posts a CloudEvent to a sink. Defaults to `sendEvent`. */
   readonly send?: CleanerPorts['send']
-  /** Transactions of the embedded server's store, where it runs in this process: many that expire together are deleted in slices. */
+  /** Transactions of the embedded server's store, where it runs in this process. Defaults to requests. */
   readonly transact?: Transact | undefined
-  /** How many Cleaners are reconciled at once. Defaults to 8, and to 256 where they are deleted in slices. */
-  readonly concurrency?: number
 }
 
 /** Reconciles the Cleaners of one kind: waits for their TTL, watches their targets, deletes what they ask for. */
@@ -59,18 +58,18 @@ class CleanerReconciler {
   readonly #cleaners: Informer
   readonly #watches: TargetWatches
   readonly #finalizers: Finalizers
-  readonly #together: DepartTogether | undefined
+  readonly #transact: Transact
+  readonly #together: DepartTogether
   /** Cleaners with a target whose kind the cluster does not serve; reconciled when a CustomResourceDefinition changes. */
   readonly #awaitingKind = new Map<string, Key>()
 
   constructor(options: CleanerOptions) {
     const { client, informers, door, events, actAs, ports, type, http, send, transact, notices = noNotices } = options
-    const { concurrency = transact ? 256 : 8 } = options
     this.controller = new Controller({
       name: type.group === sojournGroup.group ? 'cleaner' : `cleaner-${type.kind.toLowerCase()}`,
       reconcile: (key) => this.#reconcile(key),
       ports,
-      concurrency,
+      concurrency: transact ? 256 : 64,
     })
     this.#ports = {
       client,
@@ -89,7 +88,8 @@ class CleanerReconciler {
     this.#watches = new TargetWatches({ client, informers }, (key) => this.controller.enqueue(key))
     this.#finalizers = new Finalizers(this.#ports)
     const { clock, log } = ports
-    this.#together = transact && new DepartTogether({ door, transact, clock, events, log })
+    this.#transact = transact ?? transactOverApi(client)
+    this.#together = new DepartTogether({ door, transact: this.#transact, clock, events, log })
     this.#subscribe(informers)
   }
 
@@ -110,8 +110,9 @@ class CleanerReconciler {
     if (!cached) return settled
     const decision = decide(cached, clock.now())
     if (decision.do !== 'delete') return this.#report(key, cached, decision)
-    const plan = this.#together && (await planTogether(this.#ports, { self, model: decision.model, actor }))
-    if (plan && (await this.#together?.carryOut(plan))) return settled
+    const { isAtomic } = this.#transact
+    const plan = await planTogether(this.#ports, { self, model: decision.model, actor, isAtomic })
+    if (plan && (await this.#together.carryOut(plan))) return settled
     const live = await observeLive(client, { self, reading, actor })
     const confirmed = decide(live, clock.now())
     return confirmed.do === 'delete' ? commit(this.#ports, live, confirmed) : this.#report(key, live, confirmed)

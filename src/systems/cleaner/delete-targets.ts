@@ -8,6 +8,7 @@ import { refusalRetryMs } from './decision/decide.ts'
 import { type Committed, type RecordedDecision, releaseIn } from './decision/recorded-decision.ts'
 import { retryAt } from './status.ts'
 import { actorOf, type CleanerPorts } from './ports.ts'
+import { isStatusError } from '../../kube/status-error.ts'
 import { RecordsUnavailable } from '../../helm/release-holders.ts'
 import { preflight } from '../../helm/release-rights.ts'
 import { uninstall } from '../../helm/uninstall.ts'
@@ -153,7 +154,7 @@ async function deleteTarget(
   return reportTarget(ports, self, { ref, answer })
 }
 
-/** Records an Event about what happened to a target; returns when to retry if the Door holds it. */
+/** Records an Event about what happened to a target; returns when to retry if the Door holds it, which is reported once for all that are held. */
 function reportTarget(
   { clock, events }: CleanerPorts,
   self: StoredObject,
@@ -175,11 +176,8 @@ function reportTarget(
     case 'refused':
       note('Warning', 'TargetProtected', `kept ${name}: ${sentenceOf(answer)}`)
       return undefined
-    case 'held': {
-      const message = `${name} is not deleted yet: ${sentenceOf(answer)}`
-      note('Normal', 'TargetHeld', message)
-      return { retryAt: retryAt(answer, clock.now()), held: [message] }
-    }
+    case 'held':
+      return { retryAt: retryAt(answer, clock.now()), held: [`${name} is not deleted yet: ${sentenceOf(answer)}`] }
   }
 }
 
@@ -223,12 +221,22 @@ export async function prepareReleases(
   const notFound = [...(decision.notFound ?? [])]
   for (const recorded of decision.releases) {
     const request = { ...requestFor(ports, self), release: releaseIn(recorded) }
-    const ready = await preflight(request).catch(noteFailure(ports, self, recorded.name))
+    const ready = await preflight(request)
+      .catch(noteFailure(ports, self, recorded.name))
+      .catch(refusalOfRead)
     if ('refusal' in ready) return ready.refusal
     if (ready.isAbsent) notFound.push(`release ${recorded.name}: it is not installed`)
     releases.push({ ...recorded, digest: ready.digest })
   }
   return { ...decision, releases, ...(notFound.length > 0 ? { notFound } : {}) }
+}
+
+/** A right that Sojourn's own account lacks is said on the Cleaner; any other error is thrown on. */
+function refusalOfRead(error: Error): { readonly refusal: Refusal } {
+  if (!isStatusError(error.cause, 'Forbidden')) throw error
+  return {
+    refusal: { reason: 'TargetForbidden', message: `${error.message}: grant list and get to Sojourn's account` },
+  }
 }
 
 /** Records an Event about a release that could not be read or uninstalled, and throws on. */

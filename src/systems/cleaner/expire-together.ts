@@ -12,13 +12,18 @@ interface Expired {
   readonly self: StoredObject
   readonly model: Model
   readonly actor: Actor
+  /** Whether the deletes of a plan happen all or not at all. */
+  readonly isAtomic: boolean
 }
 
 /**
- * The plan to delete a Cleaner with its targets in one transaction, which needs no recorded decision and no finalizers. Undefined where more than that is
+ * The plan to delete a Cleaner with its targets, which needs no recorded decision and no finalizers. Undefined where more than that is
  * to be done, or the identity behind the Cleaner may not do it: then the decision is recorded and carried out stage by stage.
  */
-export async function planTogether(ports: CleanerPorts, { self, model, actor }: Expired): Promise<Plan | undefined> {
+export async function planTogether(
+  ports: CleanerPorts,
+  { self, model, actor, isAtomic }: Expired,
+): Promise<Plan | undefined> {
   const { client, clock, type } = ports
   const { namespace = '' } = self.metadata
   if (!isSimple(model) || (self.metadata.finalizers ?? []).length > 0 || actor.client !== client) return undefined
@@ -28,9 +33,19 @@ export async function planTogether(ports: CleanerPorts, { self, model, actor }: 
     if (!('type' in at) || !at.type.namespaced || target.select.by !== 'name') return undefined
     const access = accessTo('delete', at.type, { namespace, name: target.select.name })
     if (target.delete && (await actor.refusalOf(access))) return undefined
+    // Killed between two deletes, the Cleaner could not be judged again without this target.
+    if (!isAtomic && target.delete && target.evaluate) return undefined
   }
   return {
     namespace,
+    reads: [
+      { type, place: placeOf(self.metadata), known: self },
+      ...located.flatMap(({ target, at }) =>
+        'type' in at && target.select.by === 'name'
+          ? [{ type: at.type, place: { namespace, name: target.select.name } }]
+          : [],
+      ),
+    ],
     decide(read) {
       const now = read(type, placeOf(self.metadata))
       if (now?.metadata.uid !== self.metadata.uid || now.metadata.resourceVersion !== self.metadata.resourceVersion)

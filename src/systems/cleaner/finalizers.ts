@@ -4,9 +4,12 @@ import { settled, wakeAt, type Outcome } from '../../runtime/controller/outcome.
 import type { CleanerStatus } from './decision/model.ts'
 import type { Committed, RecordedDecision } from './decision/recorded-decision.ts'
 import { awaitDeletion, deleteTargets, recordedObjects, type Pending, uninstallReleases } from './delete-targets.ts'
-import { writeFailed, writeHeld, writeRefused, announcedRetry } from './status.ts'
+import { announcedRetry, heldBecause, writeHealth } from './status.ts'
 import type { CleanerPorts } from './ports.ts'
 import { SinkDeliveries } from './outbox.ts'
+
+/** How many held objects a condition and an Event name: an Event for each would leave none for what happens later. */
+const maxNamed = 5
 
 /** One finalizer each, in the order in which their work is done. */
 const stages = ['target', 'release', 'cloud-event'] as const
@@ -45,7 +48,7 @@ export class Finalizers {
     const pending = await this.#perform(stage, { self, decision }).catch((error: Error) =>
       this.#fail(stage, self, error),
     )
-    if (pending?.refusal) await writeRefused(this.#ports, self, pending.refusal)
+    if (pending?.refusal) await writeHealth(this.#ports, self, { health: 'stalled', ...pending.refusal })
     else if (pending && pending.held.length > 0) return this.#reportHeld(self, pending)
     if (pending) return wakeAt(pending.retryAt)
     await this.#remove(self, [stage, ...idleAfter(stage, decision)])
@@ -54,13 +57,17 @@ export class Finalizers {
 
   /** A Cleaner whose work fails must not look as if it were only terminating. The work is retried. */
   async #fail(stage: Stage, self: StoredObject, error: Error): Promise<never> {
-    await writeFailed(this.#ports, self, { reason: failures[stage], message: error.message }).catch(() => {})
+    const claim = { health: 'not-ready', reason: failures[stage], message: error.message } as const
+    await writeHealth(this.#ports, self, claim).catch(() => {})
     throw error
   }
 
   async #reportHeld(self: StoredObject, { held, retryAt }: Pending): Promise<Outcome> {
     const until = announcedRetry(self, retryAt, this.#ports.clock.now())
-    await writeHeld(this.#ports, self, { why: held.join('; '), until })
+    const more = held.length > maxNamed ? `; and ${held.length - maxNamed} more` : ''
+    const why = `${held.slice(0, maxNamed).join('; ')}${more}`
+    this.#ports.events.record(self, { type: 'Normal', reason: 'TargetHeld', message: why })
+    await writeHealth(this.#ports, self, { ...heldBecause(why), until })
     return wakeAt(until)
   }
 

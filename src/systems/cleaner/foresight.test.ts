@@ -141,7 +141,7 @@ describe('at the end, what was not found', () => {
 describe('a condition', () => {
   it.each([
     ['is false', 'true && some.items.all(x, x.metadata.name == "a")', 'spec.conditions[0] is false at 1:27, item 1'],
-    ['fails', 'some.items.all(x, x.data.k == "v")', 'spec.conditions[0]: at 1:19, item 0: no such key'],
+    ['fails', 'some.items.all(x, x.data.k == "v")', 'spec.conditions[0]: at 1:19, item 0: no such key: data'],
   ])('that %s says where and for which item', async (_, condition, message) => {
     await world.create(configMap('a', { labels: { app: 'x' } }))
     await world.create(configMap('b', { labels: { app: 'x' } }))

@@ -6,7 +6,7 @@ import type { StoredObject } from '../../kube/object.ts'
 import { ignoring } from '../../kube/status-error.ts'
 import { formatTime, parseTime } from '../../kube/time.ts'
 import { keepRoutes, type KeepSubject } from '../../notices/keep-page.ts'
-import { openChannel, type ChannelPorts } from '../../notices/open-channel.ts'
+import { limitedChannel, noticeLimits, openChannel, type ChannelPorts } from '../../notices/open-channel.ts'
 import { signedUrl } from '../../notices/signed-links.ts'
 import type { Route } from '../../runtime/http/route.ts'
 import { sharedSecret } from '../../runtime/sharing/shared-secret.ts'
@@ -28,8 +28,9 @@ export function createWarnings(options: WarningOptions): { notices: Notices; rou
   const { client, clock, publicUrl, dryRun, openChannel: open = openChannel } = options
   const place = { namespace: sojournNamespace, name: 'sojourn-cleaner-links', field: 'key', labels: ownLabel }
   const linkKey = () => sharedSecret(client, place)
+  const limits = noticeLimits(options)
   return {
-    notices: { openChannel: (channel) => open(channel, options), publicUrl, linkKey },
+    notices: { openChannel: (channel) => limitedChannel(open(channel, options), limits), publicUrl, linkKey },
     routes: keepRoutes('/cleaners/keep/:group/:namespace/:name', {
       noun: 'Cleaner',
       clock,

@@ -4,12 +4,14 @@ import {
   configMap,
   hour,
   left,
+  readyOf,
   selected,
   startCleaner,
   target,
   type CleanerProcess,
 } from '../../../test/cleaners.ts'
 import { startWorld, type World } from '../../../test/world.ts'
+import { closeOpenBreaker } from '../../app/operations/deletion-switches.ts'
 
 let world: World
 let running: CleanerProcess
@@ -46,5 +48,12 @@ describe('Cleaners that expire together', () => {
     await world.pass(hour + 30_000)
     expect(Object.keys(world.door.state?.circuits ?? {})).toEqual(['team'])
     expect(await left(world)).toHaveLength(30)
+    const { reason, message } = (await readyOf(world)) ?? {}
+    expect(reason).toBe('Held')
+    // A condition that named thousands would be refused, and the user would not see why nothing happens.
+    expect(message).toMatch(/preview-\d+ is not deleted yet: .*; and 25 more$/)
+    await closeOpenBreaker(world.client, world.clock.now())
+    await world.pass(60_000)
+    expect(await left(world)).toEqual([])
   })
 })

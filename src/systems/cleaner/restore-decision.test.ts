@@ -92,6 +92,30 @@ describe('the restore of a decision', () => {
     expect(everything).not.toContain(btoa('hunter2'))
   })
 
+  it('returns the release with its values where records keep the data of Secrets', async () => {
+    await running.kill()
+    await world[Symbol.asyncDispose]()
+    world = await startWorld({ recordSecrets: true })
+    await world.create({
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: { namespace: 'sojourn-system', name: 'sojourn-record-keys' },
+      data: { a: btoa('0123456789abcdef0123456789abcdef') },
+    })
+    running = await startCleaner(world)
+    const record = await decided()
+    const { notes } = await restore(world.client, record, { now: world.clock.now() })
+    expect(notes.join()).not.toContain('without')
+    expect(await world.get({ apiVersion: 'v1', kind: 'Secret', namespace: 'team', name: 'password' })).toMatchObject({
+      data: password.data,
+    })
+    const [, newest] = await helmRecords()
+    expect(newest?.metadata.labels).toMatchObject({ status: 'deployed' })
+    const release = await readRelease({ ...newest!, kind: 'Secret' })
+    expect(release.info.status).toBe('deployed')
+    expect(release.manifest).toContain(btoa('hunter2'))
+  })
+
   it('shows in a dry run what would come back, and changes nothing', async () => {
     const record = await decided()
     const { objects } = await restore(world.client, record, { now: world.clock.now(), dryRun: true })

@@ -7,7 +7,6 @@ import type { CleanerStatus, Model } from './decision/model.ts'
 import { isOutdated } from './decision/warning.ts'
 import { sentenceOf, type DepartResult, type Hold } from '../../departures/door/because.ts'
 import { wakeAt, type Outcome } from '../../runtime/controller/outcome.ts'
-import type { Refusal } from '../../tenancy/act-as.ts'
 import { writeStatus, type CleanerPorts } from './ports.ts'
 
 /** The status that reports a decision and the next evaluation. It holds no recorded decision. */
@@ -118,46 +117,28 @@ export async function reportHeld(ports: CleanerPorts, self: StoredObject, denial
   const { until = announcedRetry(self, retryAt(denial, ports.clock.now()), ports.clock.now()) } = denial as {
     until?: number
   }
-  await writeHeld(ports, self, { why: sentenceOf(denial), until })
+  await writeHealth(ports, self, { ...heldBecause(sentenceOf(denial)), until })
   return wakeAt(until)
 }
 
-/** Sets Ready to `Held`: conditions met, deletion not possible yet. */
-export async function writeHeld(
-  ports: CleanerPorts,
-  self: StoredObject,
-  { why, until }: { readonly why: string; readonly until: number },
-): Promise<void> {
-  const status = (self.status ?? {}) as CleanerStatus
-  const nextScheduledEvaluation = formatTime(Math.ceil(until / 1000) * 1000)
-  const claim = { health: 'ready', reason: 'Held', message: `all conditions are true, but ${why}` } as const
-  await writeStatus(ports, self, {
-    ...status,
-    nextScheduledEvaluation,
-    ...healthStatus(self, claim, ports.clock.now()),
-  })
+/** The claim of a Cleaner whose conditions are met, and that may not delete yet. */
+export function heldBecause(why: string) {
+  return { health: 'ready', reason: 'Held', message: `all conditions are true, but ${why}` } as const
 }
 
-/** Stalled: the identity behind the Cleaner may not do something that is left to do. */
-export async function writeRefused(
+/** Changes only what the status says of the Cleaner's health, and when it is looked at next, if that is known. */
+export async function writeHealth(
   ports: CleanerPorts,
   self: StoredObject,
-  { reason, message }: Refusal,
+  claim: Parameters<typeof healthStatus>[1] & { readonly until?: number },
 ): Promise<void> {
   const { nextScheduledEvaluation: _, ...status } = (self.status ?? {}) as CleanerStatus
-  const claim = { health: 'stalled', reason, message } as const
-  await writeStatus(ports, self, { ...status, ...healthStatus(self, claim, ports.clock.now()) })
-}
-
-/** Not Ready: what was decided could not be carried out, and is retried. */
-export async function writeFailed(
-  ports: CleanerPorts,
-  self: StoredObject,
-  { reason, message }: { readonly reason: string; readonly message: string },
-): Promise<void> {
-  const claim = { health: 'not-ready', reason, message } as const
-  const status = (self.status ?? {}) as CleanerStatus
-  await writeStatus(ports, self, { ...status, ...healthStatus(self, claim, ports.clock.now()) })
+  const { until } = claim
+  await writeStatus(ports, self, {
+    ...status,
+    ...(until === undefined ? {} : { nextScheduledEvaluation: formatTime(Math.ceil(until / 1000) * 1000) }),
+    ...healthStatus(self, claim, ports.clock.now()),
+  })
 }
 
 /** When to ask the Door again. Its change notification comes earlier for Cleaners whose Ready reason is `Held`. */

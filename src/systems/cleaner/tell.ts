@@ -5,7 +5,7 @@ import { backoffDelay } from '../../kube/basics/backoff-delay.ts'
 import { groupResource, refOf, type StoredObject } from '../../kube/object.ts'
 import { ignoring } from '../../kube/status-error.ts'
 import { formatTime, parseTime } from '../../kube/time.ts'
-import { addressesIn } from '../../notices/addresses.ts'
+import { maxOwners, ownersIn } from '../../notices/addresses.ts'
 import { deliver, type Channel, type Notice, type NoticeWords } from '../../notices/notice.ts'
 import { settled, type Outcome } from '../../runtime/controller/outcome.ts'
 import { accessTo } from '../../tenancy/confinement.ts'
@@ -55,10 +55,11 @@ export async function tell(
   const status = { ...statusFor(observed, decision, now), warning: announced }
   const written = (await writeStatus(ports, self, status)) ?? self
   const notice = await noticeOf(ports, written, { model, warning: announced })
-  const { isTold, error = 'no channel accepted the notice' } = await deliver(notice, channels, {
-    signal: AbortSignal.timeout(60_000),
-    log: ports.log,
-  })
+  const named = ownersOf(self).length
+  const refused = `sojourn.dev/owner names ${named} addresses: only the first ${maxOwners} are notified`
+  if (named > maxOwners) ports.events.record(self, { type: 'Warning', reason: 'OwnersRefused', message: refused })
+  const sending = { signal: AbortSignal.timeout(60_000), log: ports.log }
+  const { isTold, error = 'no channel accepted the notice' } = await deliver(notice, channels, sending)
   const backoff = backoffDelay(attempts + 1, { baseMs: 60_000, maxMs: maxRetryMs })
   const outcome = isTold
     ? { toldAt: formatTime(ports.clock.now()) }
@@ -108,12 +109,16 @@ async function openChannels(
   return names.length > 0 ? opened : [notices.openChannel(eventsOnly)]
 }
 
+function ownersOf({ metadata }: StoredObject): readonly string[] {
+  return ownersIn(metadata.annotations?.['sojourn.dev/owner'] ?? '')
+}
+
 async function noticeOf(
   { type, notices }: CleanerPorts,
   self: StoredObject,
   { model, warning }: { readonly model: Model; readonly warning: Warning },
 ): Promise<Notice> {
-  const { namespace = '', name, uid, annotations = {} } = self.metadata
+  const { namespace = '', name, uid } = self.metadata
   const base = notices.publicUrl()
   const optOutUrl = base === undefined ? undefined : keepUrl(base, await notices.linkKey(), { self, model, warning })
   const digest = createHash('sha256').update(`${uid}@${warning.announcedAt}`).digest('hex').slice(0, 32)
@@ -140,7 +145,7 @@ async function noticeOf(
     kind: 'notice',
     words,
     policy: `${namespace}/${name}`,
-    to: addressesIn(annotations['sojourn.dev/owner'] ?? ''),
+    to: ownersOf(self).slice(0, maxOwners),
     items: [item],
     part: 1,
     parts: 1,

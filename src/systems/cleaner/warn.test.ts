@@ -106,6 +106,96 @@ function ask(method: 'GET' | 'POST', notice = sent.at(-1), change: Record<string
     })
 }
 
+describe('124: a tenant who may use a channel', () => {
+  /** Cleaners of one namespace that tell this owner at once. */
+  async function flood(count: number, owner: string): Promise<void> {
+    await furnish()
+    const warn = { before: '24h', channels: ['chat'] }
+    for (let index = 0; index < count; index++) {
+      const { metadata, ...rest } = cleanerOf({ ttl: '25h', targets: [target('a')], warn })
+      const annotations = { 'sojourn.dev/owner': owner }
+      await world.create({ ...rest, metadata: { ...metadata, name: `c${index}`, annotations } })
+    }
+    await world.pass(hour + 20_000)
+  }
+  const toVictim = () => sent.filter(({ to }) => to.some((each) => each.toLowerCase() === 'victim@example.org'))
+
+  it('124: sends an address at most 20 notices an hour, and what it could not tell is not deleted', async () => {
+    await start()
+    await flood(25, 'victim@example.org')
+    expect(toVictim()).toHaveLength(20)
+    const { items } = await world.client.list<Cleaner>(cleaner.type, { namespace: 'team' })
+    const waiting = items.filter(({ status }) => status?.warning?.error !== undefined)
+    expect(waiting.map(({ status }) => status?.warning?.error)).toEqual(
+      Array.from({ length: 5 }, () => expect.stringContaining('too many notices to victim@example.org within an hour')),
+    )
+    expect(await left(world)).toEqual(['a'])
+    await world.pass(hour + minute)
+    expect(toVictim()).toHaveLength(25)
+  })
+
+  it('126: sends no more after a restart, and none by tags of one mailbox', async () => {
+    await start()
+    await flood(25, 'victim@example.org')
+    expect(sent).toHaveLength(20)
+    await running.kill()
+    await start()
+    for (let index = 0; index < 25; index++) {
+      const { metadata, ...rest } = cleanerOf({
+        ttl: '0s',
+        targets: [target('a')],
+        warn: { before: '24h', channels: ['chat'] },
+      })
+      const annotations = { 'sojourn.dev/owner': `Victim+${index}@example.org` }
+      await world.create({ ...rest, metadata: { ...metadata, name: `d${index}`, annotations } })
+    }
+    await world.pass(minute)
+    // One becomes free every three minutes.
+    expect(sent.length).toBeLessThanOrEqual(22)
+    const stored = await world.client.get(configMaps, { namespace: 'sojourn-system', name: 'sojourn-notice-limits' })
+    expect(JSON.stringify(stored)).not.toContain('victim')
+  })
+
+  it('126: sends an address at most 100 notices an hour from all namespaces', async () => {
+    await start()
+    await furnish()
+    for (let index = 0; index < 120; index++) {
+      const namespace = `team-${index % 10}`
+      if (index < 10) await world.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } })
+      const warn = { before: '24h', channels: ['chat'] }
+      const { metadata, ...rest } = cleanerOf({ ttl: '25h', targets: [target('a')], warn })
+      const annotations = { 'sojourn.dev/owner': 'victim@example.org' }
+      await world.create({ ...rest, metadata: { ...metadata, namespace, name: `c${index}`, annotations } })
+    }
+    await world.pass(hour + 20_000)
+    expect(toVictim()).toHaveLength(100)
+  })
+
+  it('124: posts to a chat at most 100 notices an hour', async () => {
+    await start()
+    await flood(105, '')
+    expect(sent).toHaveLength(100)
+  })
+
+  it('124: cannot use up the notices of others by a list of addresses', async () => {
+    await start()
+    await flood(1, Array.from({ length: 1000 }, (_, index) => `u${index}@example.org`).join())
+    expect(sent.map(({ to }) => to.length)).toEqual([5])
+    expect(await eventsOf(world)).toContain('OwnersRefused')
+  })
+
+  it('124: sends no more by editing one Cleaner again and again', async () => {
+    await start()
+    await flood(1, 'victim@example.org')
+    for (let edit = 0; edit < 30; edit++) {
+      const body = { spec: { ttl: `${25 * 60 - edit}m` } }
+      await world.client.patch(cleaner.type, { ...place, name: 'c0' }, { type: 'merge', body })
+      await world.pass(1000)
+    }
+    expect(toVictim()).toHaveLength(20)
+  })
+})
+
 describe('a Cleaner with spec.warn', () => {
   it('announces the deletion once, a day before, and deletes on the announced date', async () => {
     await start()

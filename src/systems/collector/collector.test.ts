@@ -3,6 +3,7 @@ import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { startWorld, type World } from '../../../test/world.ts'
 import { inProcessDeleter } from '../../app/core/in-process-deleter.ts'
+import { departurePage, type DeparturePage } from '../../apis/departure-page.ts'
 import { departure, type Departure } from '../../apis/departure.ts'
 import { doorStateName, writeDoorState } from '../../departures/door/door-state.ts'
 import { readPages } from '../../departures/records/pages.ts'
@@ -300,8 +301,9 @@ describe.each([
       for (const name of ['b', 'c', 'd']) await create(name, [ownedBy(a, { blockOwnerDeletion: true })])
       await remove('a', policy)
       expect(await left()).toEqual([])
-      const { items } = await world.client.list<Departure>(departure.type, { namespace: 'team' })
-      expect(items.flatMap(({ spec }) => spec.page?.number ?? [])).toEqual([1])
+      const { items } = await world.client.list<DeparturePage>(departurePage.type, { namespace: 'team' })
+      expect(items.map(({ spec }) => spec.number)).toEqual([1])
+      expect((await world.client.list(departure.type, { namespace: 'team' })).items).toHaveLength(1)
     },
   )
 

@@ -36,8 +36,6 @@ export interface CollectorOptions {
   readonly inProcessDeleter?: InProcessDeleter
   /** Whether to delete cycles of owners that nothing outside keeps. Defaults to false: they are only reported. */
   readonly collectCycles?: boolean
-  /** How many objects are reconciled at once. Defaults to 256: they are deleted in batches. */
-  readonly concurrency?: number
   /** How many dependents go on one page of a record. */
   readonly batchSize?: number
 }
@@ -66,13 +64,14 @@ export class Collector {
   #isReady = false
 
   constructor(options: CollectorOptions) {
-    const { client, informers, ports, door, exists, concurrency = 256 } = options
+    const { client, informers, ports, door, exists } = options
     this.#options = options
     this.controller = new Controller({
       name: 'collector',
       reconcile: (key) => this.#reconcile(key),
       ports,
-      concurrency,
+      // They are deleted in batches.
+      concurrency: 256,
     })
     this.world = new ClusterWatch({ client, informers, clock: ports.clock, log: ports.log })
     this.world.subscribe((change, node, owners) => this.#onChange(change, node, owners))
@@ -88,8 +87,9 @@ export class Collector {
     })
     door.onChange(() => this.#enqueueProtected())
     const { inProcessDeleter, batchSize } = options
-    this.#deleter = new DependentDeleter(client, ports.clock, { inProcessDeleter, batchSize })
-    this.#cycleDeleter = new DependentDeleter(client, ports.clock, { batchSize })
+    const { keys } = door
+    this.#deleter = new DependentDeleter(client, ports.clock, { inProcessDeleter, keys, batchSize })
+    this.#cycleDeleter = new DependentDeleter(client, ports.clock, { keys, batchSize })
     this.#sweep = this.#createSweep()
   }
 

@@ -12,7 +12,7 @@ let here: Cascades
 beforeEach(async () => {
   const beforeEmptying = (leaving: StoredObject) => {
     const { server, clock } = here.world
-    return new RecordWriter(new Client(server.transport)).recordWithContents(leaving, clock.now())
+    return new RecordWriter({ client: new Client(server.transport) }).recordWithContents(leaving, clock.now())
   }
   here = await Cascades.start({ server: { beforeEmptying } })
 })

@@ -295,7 +295,10 @@ describe('Bonds, nasty cases', () => {
       },
     })
     await here.world.pass(5000)
-    expect((await here.bond('b'))?.status?.conditions).toMatchObject([{ status: 'False', reason: 'NotAllowed' }])
+    expect((await here.bond('b'))?.status?.conditions).toMatchObject([
+      { type: 'Ready', status: 'False', reason: 'NotAllowed' },
+      { type: 'Stalled', status: 'True', reason: 'NotAllowed' },
+    ])
     await here.remove('a')
     expect(await here.world.get({ apiVersion: 'v1', kind: 'Namespace', name: 'team' })).toBeDefined()
   })

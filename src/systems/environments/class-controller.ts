@@ -4,6 +4,7 @@ import type { Client } from '../../client/client.ts'
 import { healthStatus } from '../../kube/conditions.ts'
 import { namespaces } from '../../kube/core-types.ts'
 import { keyOf } from '../../kube/key.ts'
+import type { StoredObject } from '../../kube/object.ts'
 import { deepEqual } from '../../kube/patches/patch.ts'
 import { matches } from '../../kube/selector.ts'
 import type { Informers } from '../../runtime/cache/informers.ts'
@@ -29,7 +30,14 @@ export function classController({ client, informers, ports }: ClassOptions): Con
   const homes = informers.open(client, namespaces)
   const controller = new Controller({ name: 'environment-classes', reconcile, ports, concurrency: 1 })
   const writtenAt = new Map<string, number>()
-  controller.watch(classes)
+  const all = () => classes.list().map((each) => keyOf(each))
+  controller.watch(classes, all)
+  // Which classes overlap depends on the labels of Namespaces.
+  controller.watch(homes, ({ object, previous }) =>
+    classes.list().length > 1 && (!previous || !deepEqual(object.metadata.labels, previous.metadata.labels))
+      ? all()
+      : [],
+  )
   controller.watch(environments, ({ object }) =>
     classes.get('', object.spec.className) ? [keyOf({ ...classKind, name: object.spec.className })] : [],
   )
@@ -41,23 +49,8 @@ export function classController({ client, informers, ports }: ClassOptions): Con
     const now = ports.clock.now()
     const restUntil = (writtenAt.get(name) ?? 0) + pauseMs
     if (now < restUntil) return wakeAt(restUntil)
-    const { problems } = readClass(self.spec)
-    const rivals = rivalsOf(self)
-    const health =
-      problems.length > 0
-        ? ({
-            health: 'stalled',
-            reason: 'InvalidSpec',
-            message: problems.map(({ field, message }) => `${field}: ${message}`).join('; '),
-          } as const)
-        : ({
-            health: 'ready',
-            reason: rivals.length > 0 ? 'Overlapping' : 'InForce',
-            message:
-              rivals.length > 0
-                ? `the older class decides for Namespaces that it and ${rivals.join(', ')} both select`
-                : 'its environments follow it',
-          } as const)
+    const unseen = selectedBy(self).filter(({ metadata }) => environments.errorIn(metadata.name))
+    const health = healthOf(self, rivalsOf(self), unseen)
     const count = environments.byIndex('class', name).filter(({ status }) => !status?.deletion).length
     const status = { ...self.status, environments: count, ...healthStatus(self, health, now) }
     if (deepEqual(self.status ?? {}, status)) return settled
@@ -71,10 +64,13 @@ export function classController({ client, informers, ports }: ClassOptions): Con
     return settled
   }
 
+  function selectedBy({ spec }: EnvironmentClass): readonly StoredObject[] {
+    const { selector } = readClass(spec).rules
+    return homes.list().filter(({ metadata }) => matches(selector, metadata.labels))
+  }
+
   function rivalsOf(self: EnvironmentClass): readonly string[] {
-    const selected = homes
-      .list()
-      .filter(({ metadata }) => matches(readClass(self.spec).rules.selector, metadata.labels))
+    const selected = selectedBy(self)
     return classes
       .list()
       .filter(({ metadata, spec }) => {
@@ -83,4 +79,22 @@ export function classController({ client, informers, ports }: ClassOptions): Con
       })
       .map(({ metadata }) => metadata.name)
   }
+}
+
+/** `rivals`: classes that select some of the same Namespaces. `unseen`: Namespaces that this process may not look into. */
+function healthOf({ spec }: EnvironmentClass, rivals: readonly string[], unseen: readonly StoredObject[]) {
+  const { problems } = readClass(spec)
+  if (problems.length > 0) {
+    const message = problems.map((problem) => `${problem.field}: ${problem.message}`).join('; ')
+    return { health: 'stalled', reason: 'InvalidSpec', message } as const
+  }
+  const names = unseen.map(({ metadata }) => metadata.name).toSorted()
+  const list = `${names.slice(0, 5).join(', ')}${names.length > 5 ? ` and ${names.length - 5} more` : ''}`
+  const parts = [
+    rivals.length > 0
+      ? `the older class decides for Namespaces that it and ${rivals.join(', ')} both select`
+      : 'its environments follow it',
+    ...(names.length > 0 ? [`Sojourn may not list and watch environments in the namespaces ${list}`] : []),
+  ]
+  return { health: 'ready', reason: rivals.length > 0 ? 'Overlapping' : 'InForce', message: parts.join('; ') } as const
 }

@@ -1,178 +1,35 @@
 import { describe, expect, it } from 'vitest'
 import { EnvironmentAdmission } from '../../admission/environment-admission.ts'
-import { environmentClass, type EnvironmentClass, type EnvironmentClassSpec } from '../../apis/environment-class.ts'
-import { environment, type Environment } from '../../apis/environment.ts'
+import { environmentClass, type EnvironmentClass } from '../../apis/environment-class.ts'
+import { environment } from '../../apis/environment.ts'
 import { departure, type Departure } from '../../apis/departure.ts'
 import { restoreDeparture } from '../../app/operations/restore.ts'
 import { keepEnvironment } from '../../app/operations/environments.ts'
 import { Client } from '../../client/client.ts'
-import { Door } from '../../departures/door/door.ts'
-import { deployments, namespaces } from '../../kube/core-types.ts'
-import type { StoredObject } from '../../kube/object.ts'
+import { findCondition } from '../../kube/conditions.ts'
+import { cronJobs, deployments, namespaces } from '../../kube/core-types.ts'
+import type { ResourceType, StoredObject } from '../../kube/object.ts'
 import type { ApiRequest, Transport } from '../../kube/transport.ts'
-import type { Notice } from '../../notices/notice.ts'
-import { Informers } from '../../runtime/cache/informers.ts'
-import { EventRecorder } from '../../runtime/observability/event-recorder.ts'
-import { silentLogger } from '../../runtime/observability/log.ts'
-import { Metrics } from '../../runtime/observability/metrics.ts'
-import { quietClock } from '../../runtime/time/quiet-clock.ts'
-import { actAsOn, startWorld, type World } from '../../../test/world.ts'
+import {
+  channel,
+  classOf,
+  day,
+  deploymentOf,
+  exists,
+  forges,
+  hour,
+  launch,
+  Mails,
+  minute,
+  namespaceOf,
+  place,
+  pullUrl,
+  read,
+  start,
+} from '../../../test/environments/environments-world.ts'
+import { startWorld, type World } from '../../../test/world.ts'
 import { PullForge } from '../../../test/pull-forge.ts'
-import { createEnvironments } from './environments.ts'
-import { accessTo } from './pulls/pull-address.ts'
-
-const minute = 60_000
-const hour = 60 * minute
-const day = 24 * hour
-const place = { namespace: 'shop-pr-42', name: 'shop-pr-42' }
-
-function classOf(spec: Partial<EnvironmentClassSpec> = {}, name = 'preview') {
-  const namespaceSelector = { matchLabels: { env: 'preview' } }
-  const { apiVersion, kind } = environmentClass
-  const base = {
-    delete: { after: '7d', maxAge: '60d' },
-    channels: ['mail'],
-    owner: { default: 'platform@example.org' },
-  }
-  return { apiVersion, kind, metadata: { name }, spec: { namespaceSelector, ...base, ...spec } }
-}
-
-function namespaceOf(
-  name = 'shop-pr-42',
-  annotations: Record<string, string> = { 'sojourn.dev/owner': 'ada@example.org' },
-) {
-  return { apiVersion: 'v1', kind: 'Namespace', metadata: { name, labels: { env: 'preview' }, annotations } }
-}
-
-function deploymentOf(image = 'shop:1', namespace = 'shop-pr-42') {
-  const labels = { app: 'shop' }
-  const template = { metadata: { labels }, spec: { containers: [{ name: 'shop', image }] } }
-  return {
-    apiVersion: 'apps/v1',
-    kind: 'Deployment',
-    metadata: { name: 'shop', namespace },
-    spec: { replicas: 2, selector: { matchLabels: labels }, template },
-  }
-}
-
-const channel = {
-  apiVersion: 'sojourn.dev/v1alpha1',
-  kind: 'NotificationChannel',
-  metadata: { name: 'mail' },
-  spec: { type: 'smtp', smtp: { host: 'mail', from: 'a@example.org' } },
-}
-const pullUrl = 'https://git.example.org/acme/shop/pulls/42'
-const forges = [
-  { host: 'git.example.org', type: 'gitea' as const, secretRef: { name: 'forge' }, repositories: ['acme/*'] },
-]
-
-class Mails {
-  readonly sent: { at: number; notice: Notice }[] = []
-  isDown = false
-  open(now: () => number) {
-    return () => ({
-      name: 'mail',
-      audience: 'owner' as const,
-      send: (notice: Notice) => {
-        if (this.isDown) return Promise.reject(new Error('mail server is down'))
-        this.sent.push({ at: now(), notice })
-        return Promise.resolve({ accepted: [...notice.to], rejected: [] })
-      },
-    })
-  }
-}
-
-interface Started {
-  readonly world: World
-  readonly mails: Mails
-  readonly forge: PullForge
-  readonly routes: ReturnType<typeof createEnvironments>['routes']
-}
-
-interface Running {
-  readonly routes: Started['routes']
-  stop(): Promise<void>
-}
-
-/** Starts the system with caches of its own, as a new process would. */
-function launch(
-  world: World,
-  { mails, forge, transport = world.server.transport }: { mails: Mails; forge: PullForge; transport?: Transport },
-): Running {
-  const client = new Client(transport)
-  const { clock } = world
-  const informers = new Informers({ clock: quietClock(clock), log: silentLogger }, { freeze: true })
-  const metrics = new Metrics()
-  const ports = { clock, log: silentLogger, metrics }
-  const events = new EventRecorder('sojourn', { client, clock, log: silentLogger })
-  const door = new Door({
-    client,
-    informers,
-    clock,
-    events,
-    log: silentLogger,
-    metrics,
-    provesRecords: () => Promise.resolve(true),
-  })
-  const { controllers, routes } = createEnvironments({
-    client,
-    informers,
-    door,
-    events,
-    actAs: actAsOn(client, clock),
-    ports,
-    network: {
-      http: world.http,
-      connect: () => {
-        throw new Error('no network')
-      },
-    },
-    http: { class: forge.http, environment: forge.http },
-    publicUrl: () => 'https://sojourn.test',
-    dryRun: false,
-    openChannel: mails.open(() => clock.now()),
-  })
-  const stopping = new AbortController()
-  const running = controllers.map((controller) => controller.start(stopping.signal))
-  return {
-    routes,
-    async stop() {
-      stopping.abort()
-      await Promise.allSettled(running)
-      informers.close()
-    },
-  }
-}
-
-async function start(spec?: Partial<EnvironmentClassSpec>): Promise<Started & AsyncDisposable> {
-  const world = await startWorld()
-  const [mails, forge] = [new Mails(), new PullForge()]
-  await world.create(channel)
-  await world.create({
-    apiVersion: 'v1',
-    kind: 'Secret',
-    metadata: { name: 'forge', namespace: 'sojourn-system' },
-    stringData: { token: 'secret-token' },
-  })
-  await world.create(classOf(spec))
-  const running = launch(world, { mails, forge })
-  return {
-    world,
-    mails,
-    forge,
-    routes: running.routes,
-    async [Symbol.asyncDispose]() {
-      await running.stop()
-      await world[Symbol.asyncDispose]()
-    },
-  }
-}
-
-const read = (world: World, at = place) => world.client.get<Environment>(environment.type, at)
-const exists = async (world: World, name = 'shop-pr-42') => {
-  const found = await world.client.get<StoredObject>(namespaces, { name }).catch(() => undefined)
-  return found !== undefined && found.metadata.deletionTimestamp === undefined
-}
+import { accessTo } from './pull-access.ts'
 
 describe('environments', () => {
   it('gives a matching Namespace an Environment that tells owner, use and the date of its deletion', async () => {
@@ -262,6 +119,78 @@ describe('environments', () => {
     expect(await exists(world)).toBe(true)
   })
 
+  it('shows the first request soon after creation as the last use, and later ones without a write each', async () => {
+    await using started = await start({ sleep: { idleAfter: '30m' } })
+    const { world } = started
+    await world.create(namespaceOf())
+    const { metadata } = await world.create<StoredObject>(deploymentOf())
+    await world.pass(20_000)
+    const request = async () => {
+      const body = { metadata: { annotations: { 'proxless/last-used': new Date(world.clock.now()).toISOString() } } }
+      await world.client.patch(deployments, { namespace: 'shop-pr-42', name: metadata.name }, { type: 'merge', body })
+      await world.pass(1000)
+      return (await read(world)).status
+    }
+    const first = await request()
+    expect(first).toMatchObject({ lastUsedBy: 'Traffic', message: expect.stringContaining('(Traffic)') as string })
+    await world.pass(minute)
+    expect((await request())?.lastUsedAt).toBe(first?.lastUsedAt)
+    await world.pass(hour)
+    expect((await request())?.lastUsedAt).not.toBe(first?.lastUsedAt)
+  })
+
+  it('decides nothing while workloads may not be read, says so, and goes on after a restart with the right', async () => {
+    const world = await startWorld()
+    const [mails, forge] = [new Mails(), new PullForge()]
+    await world.create(channel)
+    await world.create(classOf())
+    let isRefused = false
+    const message = 'deployments.apps is forbidden'
+    const status = { apiVersion: 'v1', kind: 'Status', status: 'Failure', reason: 'Forbidden', code: 403, message }
+    const transport: Transport = async (request) =>
+      isRefused && request.path.includes('/deployments')
+        ? { status: 403, headers: {}, body: status }
+        : await world.server.transport(request)
+    const first = launch(world, { mails, forge, transport })
+    await world.create(namespaceOf())
+    await world.create(deploymentOf())
+    await world.pass(minute)
+    await first.stop()
+    isRefused = true
+    const second = launch(world, { mails, forge, transport })
+    for (let days = 0; days < 30; days++) await world.pass(day)
+    expect(await exists(world)).toBe(true)
+    expect(mails.sent).toEqual([])
+    const ready = async () => (await read(world)).status?.conditions?.find(({ type }) => type === 'Ready')
+    expect(await ready()).toMatchObject({
+      status: 'False',
+      reason: 'Forbidden',
+      message: expect.stringContaining(message) as string,
+    })
+    await second.stop()
+    const third = launch(world, { mails, forge })
+    await world.pass(hour)
+    expect(await ready()).not.toMatchObject({ reason: 'Forbidden' })
+    await third.stop()
+    await world[Symbol.asyncDispose]()
+  })
+
+  it('deletes while the expression of its class over the Namespace and the pull request is true', async () => {
+    const when =
+      '"done" in namespaceObject.metadata.labels && !has(pullRequest.state) && environment.spec.className == "preview"'
+    await using started = await start({ delete: { when, warnBefore: '1h' }, channels: [] })
+    const { world } = started
+    await world.create(namespaceOf())
+    await world.pass(30 * day)
+    expect(await exists(world)).toBe(true)
+    const body = { metadata: { labels: { done: 'yes' } } }
+    await world.client.patch(namespaces, { name: 'shop-pr-42' }, { type: 'merge', body })
+    await world.pass(minute)
+    expect((await read(world)).status).toMatchObject({ phase: 'Announced', announcement: { reason: 'condition' } })
+    await world.pass(2 * hour)
+    expect(await exists(world)).toBe(false)
+  })
+
   it('holds the deletion while no owner could be told', async () => {
     await using started = await start()
     const { world, mails } = started
@@ -269,12 +198,34 @@ describe('environments', () => {
     await world.create(namespaceOf())
     await world.pass(20 * day)
     expect(await exists(world)).toBe(true)
+    const { phase, message, conditions } = (await read(world)).status ?? {}
+    const why = 'channel mail: mail server is down'
+    expect([phase, message]).toEqual(['Held', `the deletion is due and held: the owner could not be told: ${why}`])
+    expect(findCondition(conditions, 'Notified')).toMatchObject({ status: 'False', message: why })
     mails.isDown = false
     await world.pass(7 * hour)
     expect(mails.sent).toHaveLength(1)
     expect(await exists(world)).toBe(true)
     await world.pass(day)
     expect(await exists(world)).toBe(false)
+  })
+
+  it('records that the owner was told though the cache is late', async () => {
+    await using started = await start()
+    const { world, mails } = started
+    await world.create(namespaceOf())
+    await world.pass(6 * day)
+    // Another client writes the status while the mail is under way.
+    mails.onSend = async () => {
+      const body = { status: { message: 'changed meanwhile' } }
+      await world.client.patch(environment.type, place, { type: 'merge', body }, { subresource: 'status' })
+    }
+    await world.pass(minute)
+    expect(mails.sent).toHaveLength(1)
+    expect((await read(world)).status?.announcement?.toldAt).toBeDefined()
+    await world.pass(day + hour)
+    expect(await exists(world)).toBe(false)
+    expect(mails.sent).toHaveLength(1)
   })
 
   it('tells an owner of many environments in one notice a day', async () => {
@@ -299,7 +250,10 @@ describe('environments', () => {
       routes
         .find((route) => route.method === method)!
         .handle({ method, url: url.pathname, remoteAddress: '', params: place, query, headers: {}, body: '' })
-    expect(await ask('GET')).toMatchObject({ status: 200 })
+    expect(await ask('GET')).toMatchObject({
+      status: 200,
+      body: expect.stringMatching(/Because<.*it was not used</s) as string,
+    })
     expect((await read(world)).status?.kept).toBeUndefined()
     expect(await ask('POST', { ...Object.fromEntries(url.searchParams), signature: 'f'.repeat(64) })).toMatchObject({
       status: 403,
@@ -385,11 +339,17 @@ describe('environments', () => {
     })
   })
 
-  it('restores an environment asleep, with a new date', async () => {
-    await using started = await start({ delete: { after: '2d' } })
+  it('restores an environment with all workloads asleep, so that each can wake, and with a new date', async () => {
+    await using started = await start({ delete: { after: '2d', extendBy: '5d' } })
     const { world } = started
     await world.create(namespaceOf())
     await world.create(deploymentOf())
+    const { spec, metadata, ...rest } = deploymentOf()
+    const owner = { apiVersion: 'example.org/v1', kind: 'Shop', name: 'shop', uid: 'a-shop', controller: true }
+    await world.create({ ...rest, spec, metadata: { ...metadata, name: 'owned', ownerReferences: [owner] } })
+    const jobTemplate = { spec: { template: { spec: { ...spec.template.spec, restartPolicy: 'Never' } } } }
+    const nightly = { apiVersion: 'batch/v1', kind: 'CronJob', metadata: { ...metadata, name: 'nightly' } }
+    await world.create({ ...nightly, spec: { schedule: '0 3 * * *', jobTemplate } })
     await world.pass(4 * day)
     expect(await exists(world)).toBe(false)
     const { items } = await world.client.list<Departure>(departure.type, {
@@ -399,13 +359,23 @@ describe('environments', () => {
     const record = items.find(({ spec }) => spec.object.kind === 'Namespace')!
     const now = world.clock.now()
     await restoreDeparture(world.client, { namespace: 'sojourn-system', name: record.metadata.name }, { now })
-    const back = await world.client.get<StoredObject>(deployments, { namespace: 'shop-pr-42', name: 'shop' })
+    const find = (type: ResourceType, name: string) =>
+      world.client.get<StoredObject>(type, { namespace: 'shop-pr-42', name })
+    const back = await find(deployments, 'shop')
     expect(back.spec).toMatchObject({ replicas: 0 })
-    expect(back.metadata.annotations?.['sojourn.dev/former-replicas']).toBe('2')
+    // Without the time the activator would not take it for a workload that it put to sleep.
+    expect(back.metadata.annotations).toMatchObject({
+      'sojourn.dev/former-replicas': '2',
+      'sojourn.dev/asleep-since': expect.any(String) as string,
+    })
+    const suspended = await find(cronJobs, 'nightly')
+    expect(suspended.spec).toMatchObject({ suspend: true })
+    expect(suspended.metadata.annotations).toMatchObject({ 'sojourn.dev/former-replicas': '1' })
+    expect((await find(deployments, 'owned')).spec).toMatchObject({ replicas: 2 })
     await world.pass(minute)
     const { status } = await read(world)
-    expect(status).toMatchObject({ phase: 'Asleep', workloads: { awake: 0, asleep: 1 } })
-    expect(Date.parse(status?.deletesAt ?? '')).toBeGreaterThanOrEqual(now + 3 * day - 1000)
+    expect(status).toMatchObject({ workloads: { asleep: 1 } })
+    expect(Date.parse(status?.deletesAt ?? '')).toBeGreaterThanOrEqual(now + 5 * day - 1000)
   })
 
   it('says what is wrong and deletes nothing: no class, no channel, no schedule', async () => {
@@ -435,21 +405,7 @@ describe('environments', () => {
       metadata: { name: 'mine', namespace: 'team' },
       spec: { className: 'preview' },
     }
-    const tenant = new Client(world.server.transportAs({ name: 'tenant', groups: ['system:authenticated'] }))
-    const rules = [{ apiGroups: ['sojourn.dev'], resources: ['environments'], verbs: ['*'] }]
-    await world.create({
-      apiVersion: 'rbac.authorization.k8s.io/v1',
-      kind: 'ClusterRole',
-      metadata: { name: 'claims' },
-      rules,
-    })
-    await world.create({
-      apiVersion: 'rbac.authorization.k8s.io/v1',
-      kind: 'ClusterRoleBinding',
-      metadata: { name: 'claims' },
-      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'claims' },
-      subjects: [{ kind: 'User', name: 'tenant', apiGroup: 'rbac.authorization.k8s.io' }],
-    })
+    const tenant = await tenantOf(world)
     await tenant.create(environment.type, claim)
     await world.pass(5 * day)
     expect(await exists(world, 'team')).toBe(true)
@@ -477,7 +433,107 @@ describe('environments', () => {
   })
 })
 
+/** A user who may write Environments in every Namespace, and nothing else. */
+async function tenantOf(world: World, name = 'tenant'): Promise<Client> {
+  const group = 'rbac.authorization.k8s.io'
+  const rules = [{ apiGroups: ['sojourn.dev'], resources: ['environments'], verbs: ['*'] }]
+  const metadata = { name: `claims-of-${name}` }
+  await world.create({ apiVersion: `${group}/v1`, kind: 'ClusterRole', metadata, rules })
+  await world.create({
+    apiVersion: `${group}/v1`,
+    kind: 'ClusterRoleBinding',
+    metadata,
+    roleRef: { apiGroup: group, kind: 'ClusterRole', name: metadata.name },
+    subjects: [{ kind: 'User', name, apiGroup: group }],
+  })
+  return new Client(world.server.transportAs({ name, groups: ['system:authenticated'] }))
+}
+
 describe('a tenant who writes the Environment', () => {
+  it('107: lets the token of the class write to no pull request that the Namespace does not name', async () => {
+    await using started = await start({ pullRequest: { forges }, channels: [] })
+    const { world, forge } = started
+    for (const number of [7, 42]) forge.open(number)
+    await world.create(namespaceOf('shop-pr-42', { 'sojourn.dev/pull-request': pullUrl }))
+    await world.pass(10 * minute)
+    const tenant = await tenantOf(world)
+    const url = pullUrl.replace('42', '7')
+    const name = (client: Client) =>
+      client.patch(environment.type, place, { type: 'merge', body: { spec: { pullRequest: { url } } } })
+    await name(tenant)
+    await world.pass(10 * minute)
+    const ready = async () => (await read(world)).status?.conditions?.find(({ type }) => type === 'PullRequestKnown')
+    expect(forge.requests.filter((request) => request.includes('/7'))).toEqual([])
+    expect(JSON.stringify(await ready())).toContain('sojourn.dev/pull-request of the Namespace')
+    // An author who may annotate the Namespace could name it there.
+    await world.client.patch(environment.type, place, { type: 'merge', body: { spec: { pullRequest: null } } })
+    await name(world.client)
+    await world.pass(10 * minute)
+    expect(forge.requests.filter((request) => request.includes('/7')).length).toBeGreaterThan(0)
+  })
+
+  it('108: uses up no notice of an owner whom the Environment names', async () => {
+    await using started = await start({ delete: { after: '2d' } })
+    const { world, mails } = started
+    await world.create(namespaceOf('borrowed', {}))
+    await world.pass(minute)
+    const tenant = await tenantOf(world)
+    const at = { namespace: 'borrowed', name: 'borrowed' }
+    const body = { spec: { owner: 'Ada@example.org' } }
+    await tenant.patch(environment.type, at, { type: 'merge', body })
+    await world.pass(12 * hour)
+    await world.create(namespaceOf())
+    await world.pass(day + hour)
+    const told = mails.sent.map(({ notice }) => notice.items.map(({ name }) => name).join())
+    expect(told).toEqual(['borrowed', 'shop-pr-42'])
+    const [first, second] = mails.sent.map((each) => each.at)
+    expect(second! - first!).toBeLessThan(day)
+  })
+
+  it('109: sends one notice a day to whomever it names, also when it is created anew by others', async () => {
+    await using started = await start({ delete: { when: 'true', warnBefore: '10d' } })
+    const { world, mails } = started
+    await world.create(namespaceOf('mill', {}))
+    await world.pass(minute)
+    mails.sent.length = 0
+    const at = { namespace: 'mill', name: 'mill' }
+    for (let i = 0; i < 5; i++) {
+      const tenant = await tenantOf(world, `tenant-${i}`)
+      await tenant.patch(environment.type, at, { type: 'merge', body: { spec: { owner: `ada+${i}@example.org` } } })
+      await world.pass(hour)
+      await tenant.deleteObject(environment.type, at)
+      await world.pass(minute)
+    }
+    expect(mails.sent.filter(({ notice }) => notice.to.some((address) => address.startsWith('ada')))).toHaveLength(1)
+  })
+
+  it('109: sends one notice a day to a mailbox, however owners are combined and tagged', async () => {
+    await using started = await start({ delete: { when: 'true', warnBefore: '10d' } })
+    const { world, mails } = started
+    const tenant = await tenantOf(world)
+    for (let i = 0; i < 5; i++) {
+      await world.create(namespaceOf(`mill-${i}`, {}))
+      await world.pass(minute)
+      const body = { spec: { owner: `u${i}@example.org,ada+${i}@example.org` } }
+      await tenant.patch(environment.type, { namespace: `mill-${i}`, name: `mill-${i}` }, { type: 'merge', body })
+    }
+    await world.pass(12 * hour)
+    const toAda = () => mails.sent.filter(({ notice }) => notice.to.some((address) => address.startsWith('ada')))
+    expect(toAda()).toHaveLength(1)
+    await world.pass(day)
+    expect(toAda()).toHaveLength(2)
+  })
+
+  it('124: goes to at most five addresses, and one of each mailbox', async () => {
+    await using started = await start({ delete: { when: 'true', warnBefore: '10d' } })
+    const { world, mails } = started
+    const many = Array.from({ length: 20 }, (_, index) => `u${index}@example.org`)
+    await world.create(namespaceOf('many', { 'sojourn.dev/owner': many.join() }))
+    await world.create(namespaceOf('one', { 'sojourn.dev/owner': many.map((_, i) => `ada+${i}@example.org`).join() }))
+    await world.pass(hour)
+    expect(mails.sent.map(({ notice }) => notice.to.length).toSorted((a, b) => a - b)).toEqual([1, 5])
+  })
+
   it('103: takes no label off a pull request that its Namespace does not name', async () => {
     await using started = await start({
       delete: { when: 'true', warnBefore: '0s' },

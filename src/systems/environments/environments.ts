@@ -1,5 +1,5 @@
 import type { NotificationChannel } from '../../apis/notification-channel.ts'
-import { openChannel, type ChannelPorts } from '../../notices/open-channel.ts'
+import { limitedChannel, noticeLimits, openChannel, type ChannelPorts } from '../../notices/open-channel.ts'
 import type { Channel } from '../../notices/notice.ts'
 import type { Controller } from '../../runtime/controller/controller.ts'
 import type { Route } from '../../runtime/http/route.ts'
@@ -20,6 +20,7 @@ export function createEnvironments(options: CreateOptions): {
 } {
   const { client, informers, ports, network, dryRun, openChannel: open = openChannel } = options
   const { clock } = ports
+  const limits = noticeLimits({ client, clock })
   let key: Promise<string> | undefined
   const linkKey = () =>
     (key ??= keepLinkKey(client).catch((error: unknown) => {
@@ -29,12 +30,12 @@ export function createEnvironments(options: CreateOptions): {
   const environments = new EnvironmentsController({
     ...options,
     linkKey,
-    openChannel: (channel) => open(channel, { client, clock, network }),
+    openChannel: (channel) => limitedChannel(open(channel, { client, clock, network }), limits),
   })
   return {
     controllers: [
       environments.controller,
-      environments.pulls.controller,
+      environments.pulls.requests.controller,
       classController({ client, informers, ports }),
     ],
     routes: keepPage({ client, clock, linkKey, dryRun }),

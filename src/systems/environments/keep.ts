@@ -4,6 +4,7 @@ import { sojournNamespace } from '../../apis/group.ts'
 import type { Client } from '../../client/client.ts'
 import { ownLabel } from '../../departures/subjects/own-machinery.ts'
 import { namespaces } from '../../kube/core-types.ts'
+import type { Place, ResourceType, StoredObject } from '../../kube/object.ts'
 import { ignoring } from '../../kube/status-error.ts'
 import { formatTime, parseTime } from '../../kube/time.ts'
 import { escapeHtml } from '../../notices/html.ts'
@@ -11,6 +12,7 @@ import { keepRoutes, type KeepPorts, type KeepSubject } from '../../notices/keep
 import { signedUrl } from '../../notices/signed-links.ts'
 import type { Route } from '../../runtime/http/route.ts'
 import { sharedSecret } from '../../runtime/sharing/shared-secret.ts'
+import { dueSentences } from './decision/describe.ts'
 import { readClass } from './decision/rules.ts'
 
 export interface EnvironmentKeepPorts extends Pick<KeepPorts, 'clock' | 'linkKey' | 'dryRun'> {
@@ -24,18 +26,17 @@ export function keepLinkKey(client: Client): Promise<string> {
 }
 
 /** A link that keeps an environment once, without an account; undefined while it is not announced. */
-export function keepUrl(base: string, key: string, { self, namespaceUid, extendMs }: Linked): string | undefined {
+export function keepUrl(
+  base: string,
+  key: string,
+  self: Environment,
+  keeps: { namespaceUid: string; extendMs: number },
+) {
   const { announcement } = self.status ?? {}
   const date = parseTime(announcement?.date)
   if (!announcement || date === undefined) return undefined
-  const expires = Math.floor((date + extendMs) / 1000)
-  return signedUrl(base, key, { ...subjectOf(self, namespaceUid), generation: announcement.generation, expires })
-}
-
-interface Linked {
-  readonly self: Environment
-  readonly namespaceUid: string
-  readonly extendMs: number
+  const expires = Math.floor((date + keeps.extendMs) / 1000)
+  return signedUrl(base, key, { ...subjectOf(self, keeps.namespaceUid), generation: announcement.generation, expires })
 }
 
 function subjectOf({ metadata }: Environment, namespaceUid: string) {
@@ -48,30 +49,26 @@ function subjectOf({ metadata }: Environment, namespaceUid: string) {
 
 /** The page behind the link in a notice. */
 export function keepPage(ports: EnvironmentKeepPorts): readonly Route[] {
-  const find = (params: Readonly<Record<string, string>>) => findKeepable(ports, params)
+  const find: KeepPorts['find'] = ({ namespace = '', name = '' }) => findKeepable(ports, { namespace, name })
   return keepRoutes('/environments/keep/:namespace/:name', { ...ports, noun: 'environment', find })
 }
 
 async function findKeepable(
   { client, clock }: EnvironmentKeepPorts,
-  { namespace = '', name = '' }: Readonly<Record<string, string>>,
+  { namespace, name }: Required<Place>,
 ): Promise<KeepSubject | undefined> {
   const self = await client.get<Environment>(environment.type, { namespace, name }).catch(ignoring('NotFound'))
   const home = self && (await client.get(namespaces, { name: namespace }).catch(ignoring('NotFound')))
   if (!self || !home) return undefined
-  const { announcement, deletion, message = '' } = self.status ?? {}
+  const { announcement, deletion } = self.status ?? {}
   return {
     title: namespace,
     link: subjectOf(self, home.metadata.uid),
     instead: `run <code>sojourn keep ${escapeHtml(namespace)}</code>`,
     isDeleting: deletion !== undefined,
     announcement: announcement && { generation: announcement.generation, date: parseTime(announcement.date) ?? 0 },
-    because: message,
-    async until() {
-      const place = { name: self.spec.className }
-      const found = await client.get<EnvironmentClass>(environmentClass.type, place).catch(ignoring('NotFound'))
-      return keptUntil(self, parseTime(home.metadata.creationTimestamp) ?? 0, found)
-    },
+    because: announcement ? dueSentences[announcement.reason] : '',
+    until: async () => (await keptUntil(client, self, { from: parseTime(announcement?.date) ?? 0 })).until,
     // Stored in the status: a revert of the spec by a GitOps tool undoes no person's keep.
     keep(until) {
       const by = announcement?.owner ?? 'the link of a notice'
@@ -83,9 +80,17 @@ async function findKeepable(
   }
 }
 
-/** Until when one keep keeps an environment: by `extendBy` from the announced date, at most to `maxAge`. */
-function keptUntil({ status }: Environment, createdAt: number, found: EnvironmentClass | undefined): number {
-  const rules = found && readClass(found.spec).rules
-  const wanted = (parseTime(status?.announcement?.date) ?? 0) + (rules?.extendMs ?? 259_200_000)
-  return rules?.maxAgeMs === undefined ? wanted : Math.min(wanted, createdAt + rules.maxAgeMs)
+/** Until when a keep from a date keeps an environment, by `extendBy` unless said otherwise, and what `maxAge` allows at most. */
+export async function keptUntil(
+  client: Client,
+  { metadata: { namespace = '' }, spec }: Environment,
+  { from, forMs }: { readonly from: number; readonly forMs?: number | undefined },
+): Promise<{ readonly until: number; readonly atMost: number | undefined }> {
+  const read = <T>(type: ResourceType, name: string) =>
+    client.get<T & StoredObject>(type, { name }).catch(ignoring('NotFound', 'Forbidden'))
+  const found = await read<EnvironmentClass>(environmentClass.type, spec.className)
+  const createdAt = parseTime((await read(namespaces, namespace))?.metadata.creationTimestamp)
+  const { extendMs, maxAgeMs } = readClass(found?.spec ?? { namespaceSelector: {} }).rules
+  const atMost = maxAgeMs === undefined || createdAt === undefined ? undefined : createdAt + maxAgeMs
+  return { until: Math.min(from + (forMs ?? extendMs), atMost ?? Infinity), atMost }
 }

@@ -1,11 +1,12 @@
 import { createHash } from 'node:crypto'
 import type { Environment, EnvironmentStatus } from '../../apis/environment.ts'
-import type { NotificationChannel } from '../../apis/notification-channel.ts'
 import { backoffDelay } from '../../kube/basics/backoff-delay.ts'
+import { setCondition } from '../../kube/conditions.ts'
 import { refOf } from '../../kube/object.ts'
 import { formatTime, parseTime } from '../../kube/time.ts'
-import { addressesIn } from '../../notices/addresses.ts'
+import { addressesIn, mailboxOf, maxOwners, ownersIn } from '../../notices/addresses.ts'
 import {
+  dateText,
   deliver,
   type Channel,
   type Notice,
@@ -14,6 +15,7 @@ import {
   type Told,
 } from '../../notices/notice.ts'
 import type { Logger } from '../../runtime/observability/log.ts'
+import { creatorAnnotation } from '../../tenancy/creator-record.ts'
 import { dueSentences } from './decision/describe.ts'
 
 export const environmentWords: NoticeWords = {
@@ -30,20 +32,12 @@ export const environmentWords: NoticeWords = {
   eventType: 'dev.sojourn.environment',
 }
 
-const dayMs = 86_400_000
 const maxRetryMs = 6 * 3_600_000
 
 /** One environment in a notice. */
 export interface Announced {
   readonly self: Environment
   readonly keepUrl: string | undefined
-}
-
-export interface TellPorts {
-  readonly openChannel: (channel: NotificationChannel) => Channel
-  readonly now: () => number
-  readonly log: Logger
-  readonly timeZone: string
 }
 
 /** What telling the owner came to, for the status of each environment in the notice. */
@@ -57,18 +51,14 @@ export async function tell(
   {
     channels,
     owner,
-    signal,
-  }: {
-    readonly channels: readonly NotificationChannel[]
-    readonly owner: string | undefined
-    readonly signal: AbortSignal
-  },
-  ports: TellPorts,
+    log,
+  }: { readonly channels: readonly Channel[]; readonly owner: string | undefined; readonly log: Logger },
 ): Promise<Telling> {
-  const notice = noticeOf(announced, owner, ports.timeZone)
-  const opened = channels.map((channel) => ports.openChannel(channel))
-  const told = channels.length === 0 ? { isTold: true } : await deliver(notice, opened, { signal, log: ports.log })
-  return { ...told, messageId: notice.messageId }
+  const notice = noticeOf(announced, owner)
+  const { messageId } = notice
+  if (channels.length === 0) return { isTold: true, messageId }
+  const told = deliver(notice, channels, { signal: AbortSignal.timeout(60_000), log })
+  return { messageId, ...(await told.catch((error: unknown) => ({ isTold: false, error: String(error) }))) }
 }
 
 /** The status after a notice: told, or to be retried at most six hours later. */
@@ -82,20 +72,29 @@ export function statusAfterTelling(status: EnvironmentStatus, telling: Telling, 
     ? { toldAt: at }
     : { retryAt: formatTime(now + backoffDelay(attempts, { baseMs: 60_000, maxMs: maxRetryMs })) }
   const owner = status.owner === undefined ? {} : { owner: status.owner }
+  const claim = telling.isTold
+    ? ({ status: 'True', reason: 'Told', message: `${status.owner ?? 'its owner'} was told` } as const)
+    : ({ status: 'False', reason: 'NotTold', message: telling.error ?? 'no channel accepted the notice' } as const)
   return {
     ...status,
+    conditions: [...setCondition(status.conditions, { type: 'Notified', ...claim }, now)],
     announcement: { ...rest, ...owner, ...outcome, attempts, messageId: telling.messageId },
     ...(telling.isTold ? { lastToldAt: at } : {}),
   }
 }
 
-/** The next instant at which an owner may get a notice: one a day, whatever the number of environments. */
-export function mailSlot(owned: readonly Environment[]): number {
-  const times = owned.flatMap(({ status }) => parseTime(status?.lastToldAt) ?? [])
-  return times.length === 0 ? 0 : Math.max(...times) + dayMs
+/**
+ * Whose one notice a day an environment uses: each mailbox of its owner. Tenants write Environments: an owner that one names itself counts
+ * apart for each author, so that none uses up, or adds to, the notices of others.
+ */
+export function recipientsOf({ metadata, spec, status }: Environment): readonly string[] {
+  if (status?.owner === undefined) return []
+  const mailboxes = [...new Set(addressesIn(status.owner).map(mailboxOf))].toSorted()
+  const author = spec.owner === undefined ? '' : ` (${metadata.annotations?.[creatorAnnotation] ?? ''})`
+  return (mailboxes.length > 0 ? mailboxes : [status.owner]).map((each) => each + author)
 }
 
-function noticeOf(announced: readonly Announced[], owner: string | undefined, timeZone: string): Notice {
+function noticeOf(announced: readonly Announced[], owner: string | undefined): Notice {
   const items = announced
     .map(itemOf)
     .toSorted((left, right) => left.deletionAt - right.deletionAt || (left.candidate < right.candidate ? -1 : 1))
@@ -108,19 +107,20 @@ function noticeOf(announced: readonly Announced[], owner: string | undefined, ti
     kind: 'notice',
     words: environmentWords,
     policy: announced[0]?.self.spec.className ?? '',
-    to: addressesIn(owner ?? ''),
+    to: ownersIn(owner ?? '').slice(0, maxOwners),
     items,
     part: 1,
     parts: 1,
     messageId: `<${digest}@environments.sojourn.dev>`,
     docsUrl: '',
-    timeZone,
+    timeZone: 'UTC',
   }
 }
 
 function itemOf({ self, keepUrl }: Announced): NoticeItem {
   const { namespace = '', uid } = self.metadata
   const { announcement, lastUsedAt, lastUsedBy, urls = [], workloads } = self.status ?? {}
+  const used = lastUsedAt ? `; its last use was ${dateText(parseTime(lastUsedAt) ?? 0, 'UTC')} (${lastUsedBy})` : ''
   const count = (workloads?.awake ?? 0) + (workloads?.asleep ?? 0)
   return {
     candidate: uid,
@@ -128,10 +128,7 @@ function itemOf({ self, keepUrl }: Announced): NoticeItem {
     kind: 'Environment',
     name: namespace,
     place: count === 1 ? '1 workload' : `${count} workloads`,
-    reasons: [
-      announcement ? dueSentences[announcement.reason] : '',
-      ...(lastUsedAt ? [`its last use was ${lastUsedAt}${lastUsedBy ? ` (${lastUsedBy})` : ''}`] : []),
-    ],
+    reasons: [`${announcement ? dueSentences[announcement.reason] : ''}${used}`],
     deletionAt: parseTime(announcement?.date) ?? 0,
     optOutUrl: keepUrl,
     keepCommand: `sojourn keep ${namespace}`,

@@ -8,6 +8,7 @@ import type { Informers } from '../../runtime/cache/informers.ts'
 import type { LeaseTimes } from '../../runtime/sharing/lease.ts'
 import type { Network } from '../../runtime/http/http.ts'
 import type { Route } from '../../runtime/http/route.ts'
+import { defaultPrices, type Prices } from '../../prices/prices.ts'
 import { AwsProvider } from './aws/aws-provider.ts'
 import { workController } from './controller.ts'
 import { JanitorCaches } from './work/janitor-caches.ts'
@@ -17,7 +18,7 @@ import { settingsController } from './work/settings-controller.ts'
 import { noLeases, PolicyLeases, type Leases } from './work/policy-leases.ts'
 import { LedgerCache } from './ledger/ledger-cache.ts'
 import { linkKey } from './opt-outs/links.ts'
-import { openChannel, readSecret } from '../../notices/open-channel.ts'
+import { limitedChannel, noticeLimits, openChannel, readSecret } from '../../notices/open-channel.ts'
 import { optOutController } from './opt-outs/opt-out-controller.ts'
 import { janitorRoutes } from './routes/janitor-routes.ts'
 import type { Provider } from './verdict/provider.ts'
@@ -41,6 +42,8 @@ export interface JanitorOptions {
   readonly publicUrl: () => string | undefined
   /** The name of the home cluster in notices. Defaults to the beginning of kube-system's uid. */
   readonly clusterName?: string | undefined
+  /** What cloud resources cost. Defaults to list prices. */
+  readonly prices?: Prices
   /** Writes nothing but policies' own status. Defaults to false. */
   readonly dryRun?: boolean
   /** Whether this instance may work. Defaults to always. */
@@ -70,17 +73,21 @@ export function createJanitor(options: JanitorOptions): Janitor {
   const { clock, log, metrics } = controllerPorts
   const { network, wrapCloud = (cloud) => cloud } = options
   const caches = new JanitorCaches(client, informers)
+  const kubernetes = new KubernetesProvider({ cluster: options.cluster, clock })
   const providers: readonly Provider[] = [
-    new KubernetesProvider({ cluster: options.cluster, clock }),
+    kubernetes,
     wrapCloud(
       new AwsProvider({
         clock,
         network,
         accounts: () => caches.accounts.list(),
         secret: (name) => readSecret(client, name),
+        clusters: (signal) => kubernetes.cloudUse(caches.policies.list(), signal),
+        prices: options.prices ?? defaultPrices,
       }),
     ),
   ]
+  const limits = noticeLimits({ client, clock })
   let key: Promise<string> | undefined
   let name: string | undefined
   const ports: WorkPorts = {
@@ -100,7 +107,8 @@ export function createJanitor(options: JanitorOptions): Janitor {
         key = undefined
         throw error
       })),
-    openChannel: (channel) => (options.openChannel ?? openChannel)(channel, { client, clock, network }),
+    openChannel: (channel) =>
+      limitedChannel((options.openChannel ?? openChannel)(channel, { client, clock, network }), limits),
   }
   const leases: Leases = options.withoutLeases
     ? noLeases

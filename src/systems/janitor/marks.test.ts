@@ -163,6 +163,17 @@ describe('notices', () => {
     expect(candidate?.status?.owner).toEqual({ address: 'ann@example.org', source: 'Creator' })
   })
 
+  it('E23: say which policy acts first, where that is another one', async () => {
+    await start(['one'])
+    await world.policy({ retention: { duration: '3h' } })
+    await world.pass(minute)
+    await world.policy({ retention: { duration: '30d' } }, 'other')
+    await world.pass(minute)
+    const { items } = await world.client.list<{ message: string; reason: string }>(events, { namespace: 'team' })
+    const messages = items.filter(({ reason }) => reason === 'CleanupScheduled').map(({ message }) => message)
+    expect(messages).toContainEqual(expect.stringMatching(/policy "tidy", with its own date: "tidy" acts first, from /))
+  })
+
   it('E23: say which other policies have marked the resource', async () => {
     await start(['one'])
     await world.policy({ retention: { duration: '30d' } })
@@ -173,7 +184,9 @@ describe('notices', () => {
       namespace: 'team',
     })
     const messages = items.filter(({ reason }) => reason === 'CleanupScheduled').map(({ message }) => message)
-    expect(messages.filter((message) => message.includes('Also marked by the cleanup policy "tidy"'))).toHaveLength(1)
+    expect(messages.filter((message) => message.includes('Also marked by the cleanup policy "tidy"'))).toEqual([
+      expect.stringContaining('with its own date: this policy acts first'),
+    ])
     await world.pass(4 * hour)
     expect(await world.exists('one')).toBe(false)
   })

@@ -1,3 +1,4 @@
+import { systemClock } from '../../runtime/time/clock.ts'
 import { configMaps, namespaces } from '../../kube/core-types.ts'
 import { afterEach, describe, expect, it } from 'vitest'
 import { startJanitorWorld, type JanitorWorld, type JanitorWorldOptions } from '../../../test/janitor/janitor-world.ts'
@@ -97,7 +98,7 @@ describe('a lease that was lost', () => {
     const work = { fence: { held: false, number: 3 }, signal: new AbortController().signal, wrote: () => {} }
     expect(() => assertHeld(work)).toThrow(FenceLost)
     const candidate = { metadata: { name: 'x' }, spec: {}, status: { phase: 'Marked' } } as unknown as CleanupCandidate
-    const ports = { client: new Client(() => Promise.reject(new Error('written'))) }
+    const ports = { client: new Client(() => Promise.reject(new Error('written'))), clock: systemClock }
     await expect(writeMark({ ...work, ports }, candidate, { phase: 'Notified' })).rejects.toThrow(FenceLost)
   })
 })
@@ -120,6 +121,81 @@ describe('Swabbie’s testing paths', () => {
     expect((await here.call('DELETE', '/testing/resources/state/kubernetes:home:team:configmap/one')).status).toBe(200)
     await here.pass(hour)
     expect([await here.exists('one'), await here.exists('two')]).toEqual([false, true])
+  })
+})
+
+describe('Swabbie’s testing mark', () => {
+  const path = '/testing/resources/state/kubernetes:home:team:configmap/one/mark'
+  const noRule = { rules: [{ rules: [{ name: 'AgeRule', parameters: { moreThanDays: 900 } }] }] }
+  const alwaysClean = [{ rules: [{ name: 'AlwaysCleanRule', parameters: { resourceIds: ['one'] } }] }]
+
+  it.each(['{', '{"projectedDeletionStamp":"soon"}', '{"markTs":"1"}', '{"resourceOwner":7}'])(
+    'refuses a body that it cannot read: %s',
+    async (body) => {
+      const here = await start({ janitor: { testing: { resourceIds: ['one'] } } })
+      expect(await here.call('PUT', path, { body })).toMatchObject({ status: 400 })
+    },
+  )
+
+  it('marks what no cycle has marked yet, with the given owner and date', async () => {
+    const here = await start({ janitor: { testing: { resourceIds: ['one'] } } })
+    await here.pass(2 * hour)
+    await here.policy({ ...noRule, interval: '12h' })
+    await here.pass(minute)
+    expect(await here.phases()).toEqual({})
+    const body = JSON.stringify({ projectedDeletionStamp: here.clock.now() + hour, resourceOwner: 'ann@example.org' })
+    expect(await here.call('PUT', path, { body })).toMatchObject({
+      status: 200,
+      body: {
+        markedResource: { resourceOwner: 'ann@example.org', notificationInfo: { notificationType: 'NONE' } },
+        currentStatus: { name: 'NOTIFY' },
+      },
+    })
+    expect(await here.phases()).toEqual({ one: 'Notified' })
+    // No rule matches: the deletion judges again, and lifts the mark.
+    await here.pass(13 * hour)
+    expect(await here.exists('one')).toBe(true)
+    expect(await here.phases()).toEqual({ one: 'Unmarked' })
+  })
+
+  it('leads to a deletion on the given date where a rule matches', async () => {
+    const here = await start({ janitor: { testing: { resourceIds: ['one'] } } })
+    await here.pass(2 * hour)
+    await here.policy({ rules: alwaysClean, actions: ['Delete'] })
+    await here.pass(minute)
+    await here.call('PUT', path, { body: JSON.stringify({ projectedDeletionStamp: here.clock.now() + hour }) })
+    await here.pass(hour / 2)
+    expect(await here.exists('one')).toBe(true)
+    await here.pass(hour)
+    expect(await here.exists('one')).toBe(false)
+  })
+
+  it('marks nothing that is kept, that no policy targets, or for a dry run', async () => {
+    const here = await start({ janitor: { testing: { resourceIds: ['one'] } } })
+    await here.pass(2 * hour)
+    expect((await here.call('PUT', path)).status).toBe(404)
+    await here.policy({ rules: alwaysClean, dryRun: true })
+    await here.pass(minute)
+    expect((await here.call('PUT', path)).status).toBe(409)
+    await here.client.patch(
+      {
+        group: 'sojourn.dev',
+        version: 'v1alpha1',
+        kind: 'CleanupPolicy',
+        plural: 'cleanuppolicies',
+        namespaced: false,
+      },
+      { name: 'tidy' },
+      {
+        type: 'merge',
+        body: {
+          spec: { dryRun: false, exclusions: [{ type: 'Literal', attributes: [{ key: 'name', value: ['one'] }] }] },
+        },
+      },
+    )
+    await here.pass(minute)
+    expect((await here.call('PUT', path)).body).toMatchObject({ message: expect.stringContaining('it is kept') })
+    expect(await here.phases()).toEqual({})
   })
 })
 

@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import { startJanitorWorld, type JanitorWorld } from '../../../test/janitor/janitor-world.ts'
+import { bond } from '../../apis/bond.ts'
 import { usageLedger } from '../../apis/usage-ledger.ts'
 import { configMaps, events, leases } from '../../kube/core-types.ts'
 import type { StoredObject } from '../../kube/object.ts'
@@ -56,6 +57,23 @@ describe('what a policy reports', () => {
     ])
   })
 
+  it('says that a kind is not served, and that nothing matches', async () => {
+    const at = await start()
+    const inventory = async (name?: string) =>
+      (await at.readPolicy(name)).status?.conditions?.find(({ type }) => type === 'InventoryComplete')
+    await at.policy({ targets: [{ kubernetes: { resources: [{ group: 'example.com', kind: 'Gadget' }] } }] })
+    await at.pass(minute)
+    expect(await inventory()).toMatchObject({
+      status: 'False',
+      reason: 'Incomplete',
+      message: expect.stringContaining('the cluster serves no kind Gadget.example.com'),
+    })
+    const nowhere = { resources: [{ kind: 'ConfigMap' }], namespaces: { include: ['void'] } }
+    await at.policy({ targets: [{ kubernetes: nowhere }] }, 'empty')
+    await at.pass(minute)
+    expect(await inventory('empty')).toMatchObject({ status: 'True', reason: 'Empty' })
+  })
+
   it('C72: is Paused, which is a condition, and deletes nothing meanwhile', async () => {
     const at = await start()
     await at.configMap('one')
@@ -70,6 +88,68 @@ describe('what a policy reports', () => {
     await pauseJanitor(at.client, false)
     await at.pass(2 * hour)
     expect([await paused(), await at.exists('one')]).toEqual(['False', false])
+  })
+
+  it('C74: neither marks nor announces a Namespace while something in it is protected', async () => {
+    const at = await start()
+    await at.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'guest' } })
+    await at.configMap('precious', { namespace: 'guest', annotations: { 'sojourn.dev/keep': 'true' } })
+    await at.pass(2 * hour)
+    const found = { name: 'AttributeRule', parameters: { name: 'guest' } }
+    const targets = [{ kubernetes: { resources: [{ kind: 'Namespace' }] } }]
+    await at.policy({ targets, rules: [{ rules: [found] }] })
+    await at.pass(hour)
+    expect(await at.candidates()).toEqual([])
+    const place = { namespace: 'guest', name: 'precious' }
+    const keep = (value: string | null) =>
+      at.client.patch(configMaps, place, {
+        type: 'merge',
+        body: { metadata: { annotations: { 'sojourn.dev/keep': value } } },
+      })
+    await keep(null)
+    await at.pass(hour)
+    expect(await at.phases()).toEqual({ guest: 'Notified' })
+    await keep('true')
+    await at.pass(12 * hour)
+    const [{ status } = {} as never] = await at.candidates()
+    expect(status).toMatchObject({ phase: 'Unmarked', because: 'takes-protected' })
+    expect(status?.history?.map(({ phase }) => phase)).toEqual(['Marked', 'Notified', 'Unmarked'])
+  })
+
+  it('C75: does not change the phase of a mark that the door holds at each attempt', async () => {
+    const at = await start()
+    const one = await at.configMap('one')
+    await at.pass(2 * hour)
+    await at.policy({})
+    await at.pass(hour)
+    const held = await at.create({
+      apiVersion: bond.apiVersion,
+      kind: bond.kind,
+      metadata: { name: 'hold', namespace: 'team' },
+      spec: {
+        dependent: { apiVersion: 'v1', kind: 'ConfigMap', name: 'other' },
+        dependency: { apiVersion: 'v1', kind: 'ConfigMap', name: one.metadata.name },
+        onDelete: 'Hold',
+      },
+    })
+    const active = { phase: 'Active', dependents: 1, dependencyUid: one.metadata.uid }
+    await at.client.update(bond.type, { ...held, status: active }, { subresource: 'status' })
+    await at.pass(24 * hour)
+    const [{ status } = {} as never] = await at.candidates()
+    expect(status).toMatchObject({ phase: 'Due', because: 'bond-holds', leaves: expect.any(String) })
+    expect(status?.history?.map(({ phase }) => phase)).toEqual(['Marked', 'Notified', 'Due', 'Due'])
+  })
+
+  it('C76: shows no date of deletion that has passed', async () => {
+    const at = await start()
+    await at.configMap('one')
+    await at.pass(2 * hour)
+    await at.policy({ actions: ['Mark', 'Notify'] })
+    await at.pass(hour)
+    const leaves = async () => (await at.candidates())[0]?.status?.leaves ?? ''
+    expect(Date.parse(await leaves())).toBeGreaterThan(at.clock.now())
+    await at.pass(12 * hour)
+    expect(await leaves()).toBe('due')
   })
 
   it('C73: spreads deletions again that an outage made overdue', async () => {

@@ -241,9 +241,14 @@ describe('a clock that has gone astray', () => {
     state.fault = (request) => (request.path === '/version' ? server(target.clock.now() - 12 * hour) : undefined)
     await target.pass(8 * hour)
     expect(await target.exists('one')).toBe(true)
+    const inSync = async () =>
+      (await target.readPolicy()).status?.conditions?.find(({ type }) => type === 'ClockInSync')
+    expect(await inSync()).toMatchObject({ status: 'False', reason: 'ClockSkew' })
+    expect((await inSync())?.message).toContain('43200 s apart')
     state.fault = (request) => (request.path === '/version' ? server(target.clock.now()) : undefined)
     await target.pass(hour)
     expect(await target.exists('one')).toBe(false)
+    expect(await inSync()).toMatchObject({ status: 'True' })
   })
 })
 
@@ -294,7 +299,7 @@ describe('an opt-out', () => {
       path.replace(/signature=\w+/, ''),
     ]
     for (const wrong of altered) expect((await target.call('POST', wrong)).status).toBe(403)
-    expect((await target.call('POST', path.replace(/opt-out\/[^?]+/, 'opt-out/nothing'))).status).toBe(410)
+    expect((await target.call('POST', path.replace(/opt-out\/[^?]+/, 'opt-out/nothing'))).status).toBe(403)
     await target.client.patch(
       configMaps,
       { namespace: 'team', name: 'one' },

@@ -68,10 +68,49 @@ describe('Swabbie’s paths', () => {
   it('find the state of one, by its parts, its id, or its namespace and id', async () => {
     await start(['one', 'two'])
     const query = 'provider=kubernetes&account=home&location=team&resourceType=configMap&resourceId=one'
-    for (const path of [`state?${query}`, 'state/one', `state/${namespace}/one`])
+    for (const path of [`state?${query}`, `state/${namespace}/one`])
       expect(await read(path)).toMatchObject({ markedResource: { resource: { name: 'one' } }, deleted: false })
-    expect((await world.call('GET', '/resources/state/three')).status).toBe(404)
+    expect(await read('state/one')).toMatchObject([{ markedResource: { resource: { name: 'one' } }, deleted: false }])
     expect(await read('states?start=0&limit=1')).toHaveLength(2)
+  })
+
+  it('answer for unknown ids as Swabbie does: no state, an empty list, or not found', async () => {
+    await start(['one'])
+    expect(await world.call('GET', `/resources/state/${namespace}/three`)).toEqual({ status: 200, body: null })
+    expect(await world.call('GET', '/resources/state/three')).toEqual({ status: 200, body: [] })
+    const query = 'provider=kubernetes&account=home&location=team&resourceType=configMap&resourceId=three'
+    expect((await world.call('GET', `/resources/state?${query}`)).status).toBe(404)
+    expect((await world.call('GET', `/resources/marked/${namespace}/three`)).status).toBe(404)
+  })
+
+  it('sort lists of names, and prefer expand to list', async () => {
+    await start(['b', 'c', 'a'])
+    const listed = async (path: string) => ((await read(path)) as { name: string }[]).map(({ name }) => name)
+    expect(await listed('marked?list=true')).toEqual(['a', 'b', 'c'])
+    expect(await read('marked?list=true&expand=true')).toMatchObject([
+      { resource: {} },
+      { resource: {} },
+      { resource: {} },
+    ])
+    for (const name of ['c', 'a', 'b']) await world.call('PUT', `/resources/state/${namespace}/${name}/optOut`)
+    await world.pass(minute)
+    expect(await listed('deleted')).toEqual(['a', 'b', 'c'])
+  })
+
+  it('call a notice by mail EMAIL', async () => {
+    await using mail = await startMailSink()
+    world = await startJanitorWorld()
+    await world.channel('mail', {
+      type: 'smtp',
+      smtp: { host: '127.0.0.1', port: mail.port, from: 'janitor@example.org' },
+    })
+    await world.configMap('one', { annotations: { owner: 'ann@example.org' } })
+    await world.pass(2 * hour)
+    await world.policy({ notification: { channels: ['mail'] } })
+    await world.pass(hour)
+    expect(await read(`marked/${namespace}/one`)).toMatchObject({
+      notificationInfo: { notificationType: 'EMAIL', recipient: 'ann@example.org' },
+    })
   })
 
   it('C11: bring forward only the oldest of those that are due later', async () => {

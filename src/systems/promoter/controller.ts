@@ -18,6 +18,7 @@ import { permanent } from '../../git/promotion-error.ts'
 import { performEffect, type EffectPorts } from './effects/perform.ts'
 import { jobProblem } from './strategies/verify.ts'
 import { markerValue } from './model/adapter.ts'
+import { ResponseCache } from '../../forges/forge-api.ts'
 import { RateLimiter } from '../../forges/rate-limiter.ts'
 import { EffectRunner, type Perform } from './effects/effect-runner.ts'
 import { TargetAccess, readSecret, SecretVersions } from './targets/target-access.ts'
@@ -45,8 +46,6 @@ export interface PromoterOptions {
   readonly perform?: Perform
   /** Replaces the observed state of a target. Defaults to the observed state. */
   readonly adjustTarget?: ObserverPorts['adjustTarget']
-  /** Defaults to 8. */
-  readonly concurrency?: number
   /** Reconcile at `spec.interval` even if nothing has changed. Defaults to true. */
   readonly resync?: boolean
 }
@@ -102,7 +101,7 @@ export class Promoter {
     this.controller = new Controller({
       name: 'promoter',
       ports,
-      concurrency: options.concurrency ?? 8,
+      concurrency: 8,
       reconcile: (key, signal) => this.#reconcile(key, signal),
     })
     this.routes = this.#createRoutes()
@@ -148,7 +147,7 @@ export class Promoter {
       connect: network.connect,
       rateLimiter: new RateLimiter({ now, onRemaining }),
       countRequest: (request) => this.#metrics.requests.inc(request),
-      responseCaches: new Map(),
+      responseCache: new ResponseCache(),
       readSecret: (place) => readSecret(client, place),
       createEvent: async (event) => void (await client.create(eventType, event).catch(ignoring('AlreadyExists'))),
       flux: flux && { ...flux, http: this.#metrics.countRequests(flux.http) },
@@ -189,7 +188,13 @@ export class Promoter {
 
   #watch(): void {
     this.controller.watch(this.#pipelines)
-    this.#approvals.subscribe(({ object }) => this.controller.enqueue(pipelineKeyOf(object), 'user'))
+    this.#approvals.subscribe(({ object }) => {
+      const key = pipelineKeyOf(object)
+      // A user who asks for a retry may just have closed the pull request.
+      const pipeline = object.status ? undefined : this.#pipelines.get(key.namespace, key.name)
+      if (pipeline) this.#pollNow(pipeline)
+      else this.controller.enqueue(key, 'user')
+    })
     const enqueueAll = () => this.#enqueueAll()
     this.#freeze.subscribe(enqueueAll)
     for (const informer of [this.#freeze, this.#approvals]) informer.onError(enqueueAll)

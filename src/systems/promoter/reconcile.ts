@@ -11,17 +11,12 @@ import type { Clock } from '../../runtime/time/clock.ts'
 import { settled, wakeAt, type Outcome } from '../../runtime/controller/outcome.ts'
 import { expiredApprovals } from './decision/approvals.ts'
 import { decide, type Decision } from './decision/decide.ts'
-import { at, type Observed } from './decision/draft.ts'
-import {
-  publishAnnouncements,
-  type AnnouncePorts,
-  measureDeployment,
-  measurePhase,
-} from './effects/promoter-metrics.ts'
+import type { Observed } from './decision/draft.ts'
+import { publishAnnouncements, type AnnouncePorts, measureStatus } from './effects/promoter-metrics.ts'
 import type { EffectRunner } from './effects/effect-runner.ts'
 import type { TargetAccess, SecretVersions } from './targets/target-access.ts'
 import type { TargetObserver } from './targets/target-observer.ts'
-import { PlanError, tryPlan, type Plan, type TargetPlan } from './model/plan.ts'
+import { validPlan, type Plan, type TargetPlan } from './model/plan.ts'
 
 /** Holds a pipeline's deletion until its branches and pull requests have been withdrawn. */
 export const finalizer = 'sojourn.dev/promotions'
@@ -75,11 +70,6 @@ export async function previewPipeline(key: string, pipeline: Pipeline, ports: Re
   return decide(observe(pipeline, ports, { targets, secretVersions: {} }), ports.clock.now())
 }
 
-function validPlan(pipeline: Pipeline): Plan | undefined {
-  const plan = tryPlan(pipeline)
-  return plan instanceof PlanError ? undefined : plan
-}
-
 /** The state of every target, by environment, from the caches; of those the creator may not read, only that. */
 async function readTargets(
   key: string,
@@ -118,7 +108,8 @@ async function act(pipeline: Pipeline, decision: Decision, context: Context): Pr
   const current = isUnchanged ? pipeline : await writeStatus(pipeline, decision, context)
   if (!current) return wakeAt(ports.clock.now() + conflictDelayMs)
   publishAnnouncements(pipeline, decision.announcements, ports)
-  measure(pipeline, decision, ports)
+  const { status: before } = pipeline
+  measureStatus(ports.metrics, { pipeline, before, after: decision.status, now: ports.clock.now() })
   if (decision.effect) ports.runner.start(decision.effect, current)
   await writeApprovalStatuses(decision, context)
   await deleteApprovals(decision.expired, ports)
@@ -202,16 +193,4 @@ function secretVersions(
       names.map((name) => secrets.versionOf(key, namespace, name)).join('+'),
     ]),
   )
-}
-
-function measure({ status: before, metadata }: Pipeline, { status }: Decision, ports: ReconcilePorts): void {
-  const { metrics, clock } = ports
-  for (const [environment, { promotion, unreadySince }] of Object.entries(status.environments ?? {})) {
-    const previous = before?.environments?.[environment]
-    const place = { namespace: metadata.namespace ?? '', pipeline: metadata.name, environment }
-    measurePhase(metrics, previous?.promotion, promotion)
-    measureDeployment(metrics, place, { before: previous?.promotion, after: promotion })
-    if (previous?.unreadySince && !unreadySince)
-      metrics.restoreSeconds.observe(place, Math.max(0, clock.now() - at(previous.unreadySince)) / 1000)
-  }
 }

@@ -12,8 +12,8 @@ import type { Informer } from '../../runtime/cache/informer.ts'
 import type { Informers } from '../../runtime/cache/informers.ts'
 import { Controller, type ControllerPorts } from '../../runtime/controller/controller.ts'
 import { settled, wakeAt, type Outcome } from '../../runtime/controller/outcome.ts'
-import { accrue, type Pending } from './decision/accrue.ts'
-import type { Prices } from './decision/prices.ts'
+import { accrue, dayMs, type Pending } from './decision/accrue.ts'
+import type { Prices } from '../../prices/prices.ts'
 import { sleepOf, type Source } from './decision/released.ts'
 import { readDeparted, type Departed } from './departed.ts'
 import { Reports } from './reports.ts'
@@ -26,6 +26,8 @@ export interface AccountantOptions {
   readonly prices: Prices
   /** How long a deleted object counts. */
   readonly horizonMs: number
+  /** Asks for prices, once a day; `prices` and the last known ones count while it fails. Defaults to none. */
+  readonly askPrices?: ((given: Prices) => Promise<Prices>) | undefined
   /** How often reports are written while nothing changes. Defaults to five minutes. */
   readonly flushMs?: number
 }
@@ -58,10 +60,13 @@ export class Accountant {
   #changedAt: number | undefined
   #observedAt = 0
   #flushAt = 0
+  #prices: Prices
+  #pricesAt = 0
 
   constructor(options: AccountantOptions) {
     const { client, informers, ports } = options
     this.#options = options
+    this.#prices = options.prices
     this.#reports = new Reports(client)
     this.#metrics = savingsMetrics(ports.metrics)
     this.#workloads = [deployments, statefulSets].map((type) => informers.open(client, type))
@@ -104,6 +109,7 @@ export class Accountant {
     if (isFirst) await this.#load(clock.now())
     else if (clock.now() < this.#observedAt + lookMs) return wakeAt(this.#observedAt + lookMs)
     await this.#readRecords()
+    await this.#learnPrices(isFirst)
     const now = clock.now()
     // What ended at the change counts until the change.
     if (!isFirst) this.#count(Math.min(this.#changedAt ?? now, now))
@@ -127,8 +133,23 @@ export class Accountant {
   #count(at: number): void {
     const to = Math.floor(at / 1000) * 1000
     const from = this.#countedTo ?? to
-    accrue(this.#pending, { sources: this.#sources, from, to, prices: this.#options.prices })
+    accrue(this.#pending, { sources: this.#sources, from, to, prices: this.#prices })
     this.#countedTo = Math.max(from, to)
+  }
+
+  /** New prices count from now on. */
+  async #learnPrices(isFirst: boolean): Promise<void> {
+    const { askPrices, prices, ports } = this.#options
+    const now = ports.clock.now()
+    if (!askPrices || now < this.#pricesAt) return
+    if (!isFirst) this.#count(Math.min(this.#changedAt ?? now, now))
+    try {
+      this.#prices = await askPrices(prices)
+      this.#pricesAt = now + dayMs
+    } catch (error) {
+      ports.log.error('prices not read: the last known ones count', { error })
+      this.#pricesAt = now + dayMs / 24
+    }
   }
 
   /** After a failure the reports say how far it got: what was pending may be stored or not. */
@@ -195,12 +216,12 @@ export class Accountant {
     const { apiVersion, cluster = '' } = spec.object
     const cloud = apiVersion.startsWith('aws') ? { region: cluster.split(':')[2] ?? '' } : {}
     const end = Math.min(from + this.#options.horizonMs, parseTime(status?.restoredAt) ?? Infinity)
-    return (departed?.items ?? []).flatMap(({ uid, kind, namespace, name, amounts }) => {
+    return (departed?.items ?? []).flatMap(({ uid, kind, namespace, name, amounts, parts }) => {
       if (this.#workloads.some((living) => living.type.kind === kind && living.get(namespace, name))) return []
       const recreatedAt = parseTime(this.#namespaces.get('', namespace)?.metadata.creationTimestamp) ?? 0
       const until = recreatedAt > from ? Math.min(end, recreatedAt) : end
       const place = this.#place(namespace, departed)
-      return [{ uid, place, system: spec.by.system, state: 'Deleted' as const, amounts, from, until, ...cloud }]
+      return [{ uid, place, system: spec.by.system, state: 'Deleted' as const, amounts, parts, from, until, ...cloud }]
     })
   }
 }

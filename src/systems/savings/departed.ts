@@ -5,6 +5,7 @@ import type { Client } from '../../client/client.ts'
 import { readPages } from '../../departures/records/pages.ts'
 import type { KubeObject } from '../../kube/object.ts'
 import type { Amounts } from '../../kube/basics/requests.ts'
+import { pricedParts, type PricedPart } from '../../prices/aws-prices.ts'
 import { releasedBy, releasingKinds } from './decision/released.ts'
 
 /** What one record says was deleted, and whose it was. */
@@ -16,6 +17,7 @@ export interface Departed {
 
 interface Item extends Readonly<Record<'uid' | 'kind' | 'namespace' | 'name', string>> {
   readonly amounts: Amounts
+  readonly parts: readonly PricedPart[] | undefined
 }
 
 /** Reads a record and its pages. */
@@ -39,7 +41,9 @@ export async function readDeparted(
   const owner = found?.spec.owner ?? manifest?.metadata.annotations?.[annotation] ?? fallback
   const items = lines.flatMap(({ uid: of, manifest: { metadata: at, ...its } }) => {
     const amounts = releasedBy({ metadata: at, ...its })
-    return amounts ? [{ uid: of, kind: its.kind, namespace: at.namespace ?? '', name: at.name ?? '', amounts }] : []
+    if (!amounts) return []
+    const parts = pricedParts(its.kind, its.spec)
+    return [{ uid: of, kind: its.kind, namespace: at.namespace ?? '', name: at.name ?? '', amounts, parts }]
   })
   return { items, owner, class: className }
 }

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { expect, it } from 'vitest'
 import { accrue, type Pending } from './decision/accrue.ts'
-import { defaultPrices } from './decision/prices.ts'
+import { defaultPrices } from '../../prices/prices.ts'
 import { releasedBy, sleepOf, type Source } from './decision/released.ts'
 import { amountOf } from '../../kube/basics/quantity.ts'
 import type { StoredObject } from '../../kube/object.ts'

@@ -11,21 +11,21 @@ import { silentLogger } from '../../runtime/observability/log.ts'
 import { Metrics } from '../../runtime/observability/metrics.ts'
 import { quietClock } from '../../runtime/time/quiet-clock.ts'
 import { startWorld, type World } from '../../../test/world.ts'
-import { Accountant } from './accountant.ts'
-import { defaultPrices } from './decision/prices.ts'
+import { Accountant, type AccountantOptions } from './accountant.ts'
+import { defaultPrices, type Prices } from '../../prices/prices.ts'
 
 const minute = 60_000
 const hour = 60 * minute
 const day = 24 * hour
 
 /** Starts an accountant with caches of its own, as a new process would. `kill` ends it without a last write. */
-function launch(world: World) {
+function launch(world: World, given: Partial<AccountantOptions> = {}) {
   const client = new Client(world.server.transport)
   const { clock } = world
   const informers = new Informers({ clock: quietClock(clock), log: silentLogger }, { freeze: true })
   const metrics = new Metrics()
   const ports = { clock, log: silentLogger, metrics }
-  const accountant = new Accountant({ client, informers, ports, prices: defaultPrices, horizonMs: 30 * day })
+  const accountant = new Accountant({ client, informers, ports, prices: defaultPrices, horizonMs: 30 * day, ...given })
   const stopping = new AbortController()
   const running = accountant.controller.start(stopping.signal)
   const kill = async () => {
@@ -204,5 +204,31 @@ describe('savings', () => {
     await running.stop()
     expect(hoursOf(await rowsOf(world))).toBe(0)
     expect(running.metrics.render()).toContain('sojourn_savings_uncounted_workloads 1')
+  })
+
+  it('counts with the prices of OpenCost from when it answers, and with the last known while it does not', async () => {
+    await using world = await startWorld({ startAt: Date.parse('2026-01-05T00:00:00Z') })
+    await world.create(deploymentOf())
+    const answers = [new Error('down'), 0.1, new Error('down'), 0.2]
+    const askPrices = (given: Prices) => {
+      const next = answers.shift() ?? 0.3
+      if (next instanceof Error) return Promise.reject(next)
+      return Promise.resolve({ ...given, unit: { ...given.unit, cpu: next, memory: 0 } })
+    }
+    const running = launch(world, {
+      askPrices,
+      prices: { ...defaultPrices, unit: { ...defaultPrices.unit, memory: 0 } },
+    })
+    await world.pass(0)
+    await scale(world, 0)
+    await world.pass(2 * hour)
+    await world.pass(26 * hour)
+    await running.stop()
+    const [total] = grouped((await readSavings(world.client, '2026-01-01')).rows, 'total')
+    // Half a core: the first hour at the price of the file, then at 0.1 for a day and an hour, then at 0.2.
+    const spent = (total?.cost ?? 0) / 0.5
+    expect(total?.cpuSeconds).toBe(14 * 3600)
+    expect(spent).toBeGreaterThan(0.031611 + 25 * 0.1)
+    expect(spent).toBeLessThan(0.031611 + 24 * 0.1 + 3.2 * 0.2)
   })
 })

@@ -7,7 +7,15 @@ import { Claims, controllerIndex } from '../adoption.ts'
 import { createNew, writeStatus, type WorkloadPorts } from '../ports.ts'
 import { deleteOwned } from '../delete.ts'
 import { RevisionHistory, revisionLabel } from './revisions.ts'
-import { availability, controllerRef, isPodFinished, isPodReady, type Pod, type Workload } from '../types.ts'
+import {
+  availability,
+  controllerRef,
+  isPodFinished,
+  isPodReady,
+  podMetadata,
+  type Pod,
+  type Workload,
+} from '../types.ts'
 
 interface DaemonSetSpec {
   readonly updateStrategy?: { readonly type?: 'RollingUpdate' | 'OnDelete' }
@@ -57,7 +65,7 @@ export function daemonSetController({ client, informers, ports }: WorkloadPorts)
       apiVersion: 'v1',
       kind: 'Pod',
       metadata: {
-        ...template.metadata,
+        ...podMetadata(template),
         generateName: `${set.metadata.name}-`,
         namespace: set.metadata.namespace ?? '',
         labels: { ...template.metadata?.labels, [revisionLabel]: hash },

@@ -7,10 +7,10 @@ import { matches, requirementsOf } from '../../kube/selector.ts'
 import { ignoring } from '../../kube/status-error.ts'
 import { Controller } from '../../runtime/controller/controller.ts'
 import { settled, type Outcome } from '../../runtime/controller/outcome.ts'
-import { portsAnnotation, type PortMap } from '../ports-annotation.ts'
+import { portsAnnotation, simulatedMark, type PortMap } from '../ports-annotation.ts'
 import type { WorkloadPorts } from '../ports.ts'
 import { deleteOwned } from '../delete.ts'
-import { controllerRef, controllerUid, isPodFinished, isPodReady, type Pod } from '../types.ts'
+import { controllerRef, controllerUid, hasSimulated, isPodFinished, isPodReady, type Pod } from '../types.ts'
 
 interface ServicePort {
   readonly name?: string
@@ -143,7 +143,11 @@ function sliceFor(service: Service, pod: Pod) {
     metadata: {
       name: `${service.metadata.name}-${pod.metadata.name}`.slice(0, 250),
       namespace: service.metadata.namespace ?? '',
-      labels: { [serviceLabel]: service.metadata.name, ...managedBy },
+      labels: {
+        [serviceLabel]: service.metadata.name,
+        ...managedBy,
+        ...(hasSimulated(pod) ? { [simulatedMark]: 'true' } : {}),
+      },
       ownerReferences: [controllerRef(services, service)],
     },
     addressType: 'IPv4',

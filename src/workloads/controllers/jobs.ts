@@ -17,6 +17,7 @@ import {
   controllerUid,
   isPodFinished,
   isPodReady,
+  podMetadata,
   type Container,
   type Pod,
   type PodSpec,
@@ -284,7 +285,7 @@ function podFor(job: Job, index: number | undefined) {
     apiVersion: 'v1',
     kind: 'Pod',
     metadata: {
-      ...template.metadata,
+      ...podMetadata(template),
       generateName: `${name}-`,
       namespace: job.metadata.namespace ?? '',
       labels: {

@@ -2,11 +2,21 @@ import { pods, replicaSets, replicationControllers } from '../../kube/core-types
 import type { Key } from '../../kube/key.ts'
 import type { ResourceType } from '../../kube/object.ts'
 import { Controller } from '../../runtime/controller/controller.ts'
+import { formatTime } from '../../kube/time.ts'
 import { settled, wakeAt, type Outcome } from '../../runtime/controller/outcome.ts'
 import { Claims, controllerIndex } from '../adoption.ts'
 import { createNew, writeStatus, type WorkloadPorts } from '../ports.ts'
 import { deleteOwned } from '../delete.ts'
-import { availability, controllerRef, isPodFinished, isPodReady, type Pod, type Workload } from '../types.ts'
+import {
+  availability,
+  controllerRef,
+  isPodFinished,
+  isPodReady,
+  podMetadata,
+  type Pod,
+  type PodCondition,
+  type Workload,
+} from '../types.ts'
 
 /** Plans which Pods a ReplicaSet creates and deletes to reach its replicas. */
 export function planReplicas(
@@ -41,9 +51,11 @@ function replicaController(type: ResourceType, { client, informers, ports }: Wor
     const set = sets.get(key.namespace, key.name)
     if (!set || !owned.synced) return settled
     const mine = await claims.of(set)
-    if (!set.metadata.deletionTimestamp) await adjust(key, set, mine)
-    const { available, nextAt } = availability(mine, set.spec.minReadySeconds, ports.clock.now())
-    await writeStatus(client, type, set, statusOf(set, mine, available))
+    const failure = set.metadata.deletionTimestamp ? undefined : await failureOf(adjust(key, set, mine))
+    const now = ports.clock.now()
+    const { available, nextAt } = availability(mine, set.spec.minReadySeconds, now)
+    await writeStatus(client, type, set, withFailure(statusOf(set, mine, available), failure, now))
+    if (failure) throw failure
     return nextAt === undefined ? settled : wakeAt(nextAt)
   }
 
@@ -58,6 +70,29 @@ function replicaController(type: ResourceType, { client, informers, ports }: Wor
 }
 
 const maxCreatedAtOnce = 200
+const replicaFailure = 'ReplicaFailure'
+
+/** The status with the reason why Pods could not be created, such as a quota, if there is one. */
+function withFailure({ conditions = [], ...status }: Status, failure: Error | undefined, now: number): Status {
+  const before = conditions.find(({ type }) => type === replicaFailure)
+  const others = conditions.filter((condition) => condition !== before)
+  if (!failure) return others.length > 0 ? { ...status, conditions: others } : status
+  // The message names another Pod each time: the first one stays, so that retries write nothing.
+  const { message } = failure
+  const condition = { type: replicaFailure, status: 'True', reason: 'FailedCreate', message } as const
+  return { ...status, conditions: [...others, before ?? { ...condition, lastTransitionTime: formatTime(now) }] }
+}
+
+interface Status extends Record<string, unknown> {
+  readonly conditions?: readonly PodCondition[]
+}
+
+function failureOf(work: Promise<void>): Promise<Error | undefined> {
+  return work.then(
+    () => undefined,
+    (error: unknown) => error as Error,
+  )
+}
 
 function podFor(type: ResourceType, set: Workload) {
   const { template } = set.spec
@@ -65,7 +100,7 @@ function podFor(type: ResourceType, set: Workload) {
     apiVersion: 'v1',
     kind: 'Pod',
     metadata: {
-      ...template.metadata,
+      ...podMetadata(template),
       generateName: `${set.metadata.name}-`,
       namespace: set.metadata.namespace ?? '',
       ownerReferences: [controllerRef(type, set)],
@@ -74,7 +109,7 @@ function podFor(type: ResourceType, set: Workload) {
   }
 }
 
-function statusOf(set: Workload, mine: readonly Pod[], available: number): Record<string, unknown> {
+function statusOf(set: Workload, mine: readonly Pod[], available: number): Status {
   const running = mine.filter((pod) => !pod.metadata.deletionTimestamp && !isPodFinished(pod))
   return {
     ...set.status,

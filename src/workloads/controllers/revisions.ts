@@ -91,9 +91,16 @@ export class RevisionHistory {
         labels: { ...template.metadata?.labels, [revisionLabel]: templateHash(template) },
         ownerReferences: [controllerRef(this.#type, set)],
       },
-      // kubectl rollout undo sends this as a patch.
-      data: { spec: { template: { ...template, $patch: 'replace' } } },
+      // kubectl rollout undo sends this as a patch; clients compare its text with a template as Go writes it.
+      data: inKeyOrder({ spec: { template: { ...template, $patch: 'replace' } } }),
       revision,
     }
   }
+}
+
+function inKeyOrder(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(inKeyOrder)
+  if (typeof value !== 'object' || value === null) return value
+  const entries = Object.entries(value).toSorted(([left], [right]) => (left < right ? -1 : 1))
+  return Object.fromEntries(entries.map(([key, each]) => [key, inKeyOrder(each)]))
 }

@@ -11,6 +11,7 @@ import {
   controllerRef,
   isPodFinished,
   isPodReady,
+  podMetadata,
   type Pod,
   type PodTemplate,
   type Workload,
@@ -129,7 +130,7 @@ function podFor(set: StatefulSet, ordinal: number, revision: { name: string; tem
     apiVersion: 'v1',
     kind: 'Pod',
     metadata: {
-      ...template.metadata,
+      ...podMetadata(template),
       name,
       namespace: set.metadata.namespace ?? '',
       labels: {

@@ -99,6 +99,7 @@ export class ContainerRunner {
     this.#startedAt = clock.now()
     this.#state = { running: { startedAt: formatTime(this.#startedAt) } }
     if (this.isSimulated) return this.#simulate()
+    this.#warnOfMounts()
     const { workingDir } = container
     const command = [...(container.command ?? []), ...(container.args ?? [])].map((word) => expand(word, env))
     const process = new ContainerProcess({
@@ -192,13 +193,22 @@ export class ContainerRunner {
     await this.#end(process, graceMs)
   }
 
+  #warnOfMounts(): void {
+    const { container, recordEvent } = this.#options
+    const paths = (container.volumeMounts ?? []).map(({ mountPath }) => mountPath).filter((path) => path !== tokenPath)
+    if (paths.length === 0) return
+    const message = `volumes are not mounted: container ${this.name} finds at ${paths.join(', ')} what this machine has there`
+    recordEvent({ type: 'Warning', reason: 'NotMounted', message })
+  }
+
   #simulate(): void {
     const { restartPolicy, clock, onChange, recordEvent } = this.#options
     const message = `container ${this.name} has no command: it is simulated: no process runs, and it answers no requests`
     this.#log.write('stdout', Buffer.from(`sojourn: ${message}\n`))
     recordEvent({ type: 'Normal', reason: 'Simulated', message })
     this.#isStarted = true
-    this.#isReady = true
+    this.#isReady = !alwaysFails(this.#options.container.readinessProbe)
+    if (!this.#isReady) this.#recordUnhealthy('Readiness', 'the command always fails')
     // A container that is expected to end, ends after a second.
     if (restartPolicy !== 'Always') this.#cancelRestart = clock.after(1000, () => this.#ended({ exitCode: 0 }))
     onChange()
@@ -311,4 +321,11 @@ export class ContainerRunner {
   }
 }
 
+/** Whether a probe fails whatever the image is. Other probes of a simulated container are assumed to succeed. */
+function alwaysFails(probe: Probe | undefined): boolean {
+  return /^(\/usr)?(\/bin\/)?false$/.test(probe?.exec?.command?.[0] ?? '')
+}
+
 const maxPostStartMs = 600_000
+/** Every Pod mounts it; processes find the token by KUBECONFIG instead. */
+const tokenPath = '/var/run/secrets/kubernetes.io/serviceaccount'

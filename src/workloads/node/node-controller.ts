@@ -3,7 +3,7 @@ import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { keyOf, type Key } from '../../kube/key.ts'
 import { ignoring } from '../../kube/status-error.ts'
-import { formatTime } from '../../kube/time.ts'
+import { formatTime, parseTime } from '../../kube/time.ts'
 import { Controller } from '../../runtime/controller/controller.ts'
 import { settled, wakeAt, type Outcome } from '../../runtime/controller/outcome.ts'
 import type { WorkloadPorts } from '../ports.ts'
@@ -74,13 +74,25 @@ export class LocalNode {
       await this.#schedule(pod)
       return settled
     }
-    if (pod.spec.nodeName !== this.#options.nodeName || this.#runners.has(uid) || isPodFinished(pod)) return settled
+    if (pod.spec.nodeName !== this.#options.nodeName || isPodFinished(pod)) return settled
+    const running = this.#runners.get(uid)
+    if (running) return this.#untilDeadline(pod, running)
     const runner = this.#newRunner(pod)
     this.#runners.set(uid, runner)
     void runner.start().catch((error: unknown) => {
       this.#runners.delete(uid)
       this.#options.ports.log.error('pod not started', { pod: name, error: String(error) })
     })
+    return settled
+  }
+
+  /** Ends a Pod that is active for longer than it may be. The deadline counts from the start that its status tells. */
+  #untilDeadline({ spec, status }: Pod, runner: PodRunner): Outcome {
+    const startedAt = parseTime(status?.startTime)
+    if (spec.activeDeadlineSeconds === undefined || startedAt === undefined) return settled
+    const deadline = startedAt + spec.activeDeadlineSeconds * 1000
+    if (this.#options.ports.clock.now() < deadline) return wakeAt(deadline)
+    runner.exceedDeadline()
     return settled
   }
 
@@ -101,7 +113,7 @@ export class LocalNode {
   async #markUnschedulable(pod: Pod): Promise<void> {
     const { client, events, ports } = this.#options
     const { name, namespace = '', uid } = pod.metadata
-    if (pod.status?.conditions?.some(({ type, status }) => type === 'PodScheduled' && status === 'False')) return
+    if (pod.status?.conditions?.some(({ reason }) => reason === 'Unschedulable')) return
     const message = '0/1 nodes are available: 1 node(s) were unschedulable.'
     const scheduled: PodCondition = {
       type: 'PodScheduled',

@@ -8,12 +8,12 @@ import type { Clock } from '../../runtime/time/clock.ts'
 import type { EventRecorder } from '../../runtime/observability/event-recorder.ts'
 import type { Logger } from '../../runtime/observability/log.ts'
 import { deleteTerminatedPod } from '../delete.ts'
-import { type Container, type ContainerStatus, type Pod, type PodCondition } from '../types.ts'
+import { hasSimulated, type Container, type ContainerStatus, type Pod, type PodCondition } from '../types.ts'
 import { apiAccess } from './api-access.ts'
 import { containerEnvironment } from './container-environment.ts'
 import { ContainerRunner } from './container-runner.ts'
 import { freePort } from './free-port.ts'
-import { portsAnnotation, simulatedAnnotation, type PortMap } from '../ports-annotation.ts'
+import { portsAnnotation, simulatedMark, type PortMap } from '../ports-annotation.ts'
 
 export interface PodRunnerPorts {
   readonly client: Client
@@ -36,6 +36,7 @@ export class PodRunner {
   #init: readonly InitRunner[] = []
   #portMap: PortMap = {}
   #isStopping = false
+  #isOverdue = false
   /** Only one status write is in flight; `hasChanged` asks for another one after it. */
   #isWriting = false
   #hasChanged = false
@@ -44,16 +45,16 @@ export class PodRunner {
   constructor(pod: Pod, ports: PodRunnerPorts) {
     this.#pod = pod
     this.#ports = ports
-    this.#startedAt = formatTime(ports.clock.now())
+    this.#startedAt = pod.status?.startTime ?? formatTime(ports.clock.now())
   }
 
   async start(): Promise<void> {
     const { spec, metadata } = this.#pod
     this.#portMap = await this.#allocatePorts()
-    const isSimulated = spec.containers.some(({ command = [] }) => command.length === 0)
+    const isSimulated = hasSimulated(this.#pod)
     const annotations = {
       [portsAnnotation]: JSON.stringify(this.#portMap),
-      ...(isSimulated ? { [simulatedAnnotation]: 'true' } : {}),
+      ...(isSimulated ? { [simulatedMark]: 'true' } : {}),
     }
     await this.#ports.client.patch(pods, placeOf(this.#pod.metadata), {
       type: 'merge',
@@ -79,6 +80,14 @@ export class PodRunner {
     const initContainers = this.#init.filter(({ isSidecar }) => !isSidecar).map(({ runner }) => runner)
     await Promise.all([...initContainers, ...this.#containers].map((container) => container.stop(graceMs)))
     await this.#stopSidecars(Math.max(0, until - this.#ports.clock.now()))
+  }
+
+  /** Fails the Pod, whose `activeDeadlineSeconds` are over, and stops its processes. */
+  exceedDeadline(): void {
+    if (this.#isOverdue) return
+    this.#isOverdue = true
+    this.#changed()
+    void this.stop(this.#graceMs).then(() => this.#changed())
   }
 
   /** Deletes a terminating Pod from the API once its processes have ended. */
@@ -212,17 +221,20 @@ export class PodRunner {
 
   #status(): Record<string, unknown> {
     const statuses = this.#containers.map(({ status }) => status)
-    const init = this.#init.map(({ runner }) => runner.status)
+    // An init container is ready once it has completed.
+    const init = this.#init.map(({ runner: { status, exitCode } }) => ({
+      ...status,
+      ready: status.ready || exitCode === 0,
+    }))
     const phase = phaseOf(statuses, this.#init, this.#pod.spec.restartPolicy ?? 'Always')
     const isReady = !this.#isStopping && statuses.length > 0 && statuses.every(({ ready }) => ready)
     return {
-      phase,
+      ...(this.#isOverdue ? deadlineExceeded : { phase }),
       hostIP: loopback,
       hostIPs: [{ ip: loopback }],
       podIP: loopback,
       podIPs: [{ ip: loopback }],
       startTime: this.#startedAt,
-      qosClass: 'BestEffort',
       conditions: this.#conditions(isReady, phase),
       containerStatuses: statuses,
       // A merge patch keeps the field when it is absent.
@@ -259,6 +271,11 @@ export class PodRunner {
 }
 
 const loopback = '127.0.0.1'
+const deadlineExceeded = {
+  phase: 'Failed',
+  reason: 'DeadlineExceeded',
+  message: 'Pod was active on the node longer than the specified deadline',
+}
 
 interface InitRunner {
   readonly runner: ContainerRunner

@@ -37,6 +37,24 @@ async function callAmidChanges(world: World, proxy: string, kind: string): Promi
   await Promise.all([changes(), call(), call()])
 }
 
+const asleep = 'access-activator-asleep'
+/** What sleeps by the hours of its namespace, beside Deployments and StatefulSets. */
+const sleepers: readonly KubeObject[] = [
+  {
+    apiVersion: 'batch/v1',
+    kind: 'CronJob',
+    spec: {
+      schedule: '0 0 1 1 *',
+      jobTemplate: {
+        spec: { template: { spec: { restartPolicy: 'Never', containers: [{ name: 'job', image: 'job' }] } } },
+      },
+    },
+  },
+  { apiVersion: 'argoproj.io/v1alpha1', kind: 'Rollout', spec: { replicas: 1 } },
+  { apiVersion: 'keda.sh/v1alpha1', kind: 'ScaledObject', spec: { scaleTargetRef: { name: 'other' } } },
+  { apiVersion: 'postgresql.cnpg.io/v1', kind: 'Cluster', spec: { instances: 1 } },
+].map((each) => ({ ...each, metadata: { name: 'sleeper', namespace: asleep } }))
+
 /** How Kubernetes marks Endpoints that it fills itself. */
 const ofItsOwn = { 'endpoints.kubernetes.io/managed-by': 'endpoint-controller' }
 
@@ -59,8 +77,17 @@ function mirrored({ metadata: { name = '' } }: KubeObject): KubeObject {
 export const activatorCase: Case = {
   stages: [
     {
-      flags: { 'proxy-address': '10.0.0.7', 'proxy-tls-port': '0' },
+      flags: { 'proxy-address': '10.0.0.7', 'proxy-tls-port': '0', compatibility: 'kube-green' },
       async given(world) {
+        const others = sleepers
+          .filter(({ kind }) => kind !== 'CronJob')
+          .map(({ apiVersion, kind }) => ({ apiVersion, kind }))
+        await world.serve(...others, { apiVersion: 'kube-green.com/v1alpha1', kind: 'SleepInfo' })
+        // Awake for one minute of the week.
+        await world.create(
+          namespace(asleep, { annotations: { 'sojourn.dev/awake': 'Mon 03:00-03:01 UTC' } }),
+          ...sleepers,
+        )
         await world.create(namespace(home), ...kinds.map(workload), ...kinds.map(service))
       },
       async act(world, { proxy = '', unused }) {

@@ -55,6 +55,12 @@ const slow = policy('access-slow', {
   ],
 })
 
+/** Whose status says whether they can be used. */
+const reported: readonly KubeObject[] = [
+  { kind: 'WorkSchedule', spec: { timeZone: 'UTC', windows: [{ days: ['Monday'] }] } },
+  { kind: 'ProviderAccount', spec: { provider: 'aws', regions: ['eu-central-1'] } },
+].map((each) => ({ apiVersion: 'sojourn.dev/v1alpha1', ...each, metadata: { name: 'access' } }))
+
 /** What a larger ledger of the same policy left behind. */
 function staleShard(): KubeObject {
   const set = createHash('sha256')
@@ -100,6 +106,7 @@ export const janitorCase: Case = {
           metadata: { name: 'access-events' },
           spec: { type: 'event' },
         })
+        await world.create(...reported)
         const [target] = await world.create(forgotten, spared)
         await world.abandon(target!, { system: 'janitor' })
         await world.create(staleShard(), unused)

@@ -5,27 +5,11 @@ const home = 'access-promoter'
 
 /** The kinds that pipelines are usually about, as far as it takes to look at them. */
 const apps = [
-  { group: 'kustomize.toolkit.fluxcd.io', version: 'v1', kind: 'Kustomization' },
-  { group: 'helm.toolkit.fluxcd.io', version: 'v2', kind: 'HelmRelease' },
-  { group: 'infra.contrib.fluxcd.io', version: 'v1alpha2', kind: 'Terraform' },
-  { group: 'argoproj.io', version: 'v1alpha1', kind: 'Application' },
+  { apiVersion: 'kustomize.toolkit.fluxcd.io/v1', kind: 'Kustomization' },
+  { apiVersion: 'helm.toolkit.fluxcd.io/v2', kind: 'HelmRelease' },
+  { apiVersion: 'infra.contrib.fluxcd.io/v1alpha2', kind: 'Terraform' },
+  { apiVersion: 'argoproj.io/v1alpha1', kind: 'Application' },
 ] as const
-
-function definition({ group, version, kind }: (typeof apps)[number]): KubeObject {
-  const plural = `${kind.toLowerCase()}s`
-  const schema = { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } }
-  return {
-    apiVersion: 'apiextensions.k8s.io/v1',
-    kind: 'CustomResourceDefinition',
-    metadata: { name: `${plural}.${group}` },
-    spec: {
-      group,
-      scope: 'Namespaced',
-      names: { plural, kind },
-      versions: [{ name: version, served: true, storage: true, schema, subresources: { status: {} } }],
-    },
-  }
-}
 
 function pipeline(name: string, spec: Readonly<Record<string, unknown>>): KubeObject {
   return {
@@ -77,18 +61,40 @@ const byRequest = pipeline('by-request', {
   },
 })
 
+const smokeTest: KubeObject = {
+  apiVersion: 'batch/v1',
+  kind: 'CronJob',
+  metadata: { name: 'smoke-test', namespace: home },
+  spec: {
+    schedule: '0 0 1 1 *',
+    suspend: true,
+    jobTemplate: {
+      spec: { template: { spec: { restartPolicy: 'Never', containers: [{ name: 'test', image: 'test' }] } } },
+    },
+  },
+}
+const checked = pipeline('checked', {
+  environments: [
+    { name: 'dev', targets: [{ namespace: `${home}-dev` }] },
+    {
+      name: 'prod',
+      targets: [{ namespace: `${home}-prod` }],
+      verification: { checks: [{ job: { fromCronJob: smokeTest.metadata.name } }] },
+    },
+  ],
+})
+
 export const promoterCase: Case = {
   stages: [
     {
       async given(world) {
         await world.create(namespace(home), namespace(`${home}-dev`), namespace(`${home}-prod`))
-        await world.create(...apps.map(definition))
-        await world.until(() => world.create(release('dev', '1.1.0')).then(() => true))
-        await world.create(release('prod', '1.0.0'), useless)
-        for (const { group, version, kind } of apps)
+        await world.serve(...apps)
+        await world.create(release('dev', '1.1.0'), release('prod', '1.0.0'), useless, smokeTest)
+        for (const app of apps)
           await world.create(
-            pipeline(kind.toLowerCase(), {
-              appRef: { apiVersion: `${group}/${version}`, kind, name: 'missing' },
+            pipeline(app.kind.toLowerCase(), {
+              appRef: { ...app, name: 'missing' },
               environments: [{ name: 'dev', targets: [{ namespace: `${home}-dev` }] }],
             }),
           )
@@ -100,6 +106,7 @@ export const promoterCase: Case = {
           }),
           byRequest,
           manual,
+          checked,
         )
       },
       async act(world, running) {

@@ -1,10 +1,11 @@
 import type { Scenario } from '../target.ts'
 import { admissionPolicies, limits, podSecurity } from './admission.ts'
 import { access } from './access.ts'
-import { builtins, customResources, definitionFaults } from './kinds.ts'
+import { builtins, customResources, definitionFaults, ruleCosts } from './kinds.ts'
 import { lifecycle, lists, patches } from './objects.ts'
 import { malformedPatches, malformedQueries } from './malformed.ts'
 import { customOwners, deleteManners, ownerReferences } from './owners.ts'
+import { approvals, forms, serviceAddresses, warnings } from './forms.ts'
 import { bodies, routing } from './routing.ts'
 import { appliedThings, malformedRules } from './rules.ts'
 import { evictions, scaling } from './subresources.ts'
@@ -18,6 +19,7 @@ export const scenarios: readonly Scenario[] = [
   patches,
   builtins,
   definitionFaults,
+  ruleCosts,
   customResources,
   access,
   malformedQueries,
@@ -32,4 +34,8 @@ export const scenarios: readonly Scenario[] = [
   admissionPolicies,
   limits,
   podSecurity,
+  forms,
+  serviceAddresses,
+  warnings,
+  approvals,
 ]

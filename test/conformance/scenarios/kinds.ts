@@ -251,6 +251,35 @@ export const definitionFaults: Scenario = {
   ],
 }
 
+const ruled = (properties: Record<string, unknown>, rule: string) =>
+  define(
+    definition(
+      {},
+      {
+        type: 'object',
+        properties: { spec: { type: 'object', properties, 'x-kubernetes-validations': [{ rule }] } },
+      },
+    ),
+  )
+const texts = { type: 'array', items: { type: 'string' } }
+const fewTexts = { type: 'array', maxItems: 64, items: { type: 'string', maxLength: 64 } }
+
+/** Rules whose estimated cost the limits of their schema must bound. */
+export const ruleCosts: Scenario = {
+  name: 'rule-costs',
+  steps: [
+    ruled({ a: texts, b: texts }, 'self.a.all(x, self.b.exists(y, x == y))'),
+    ruled({ a: texts }, 'self.a.all(x, x.matches("^[a-z]+$"))'),
+    ruled({ a: texts }, 'self.a.map(x, x + "b").all(y, y.matches("^a"))'),
+    { ...ruled({ a: texts }, 'self.a.all(x, x != "a")'), path: `${definitions}?dryRun=All`, unlike: true },
+    {
+      ...ruled({ a: fewTexts, b: fewTexts }, 'self.a.all(x, self.b.exists(y, x == y))'),
+      path: `${definitions}?dryRun=All`,
+      unlike: true,
+    },
+  ],
+}
+
 /** Custom resources. */
 export const customResources: Scenario = {
   name: 'custom-resources',

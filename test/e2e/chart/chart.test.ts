@@ -246,7 +246,7 @@ await describeWith(['helm'], 'the chart', () => {
     expect(namesIn(await get('/apis/apps/v1/namespaces/sojourn-system/deployments'))).toEqual(
       roles.map((role) => `sojourn-${role}`).toSorted(),
     )
-    await session.run(`uninstall sojourn ${here}`)
+    await session.run(`uninstall sojourn --no-hooks ${here}`)
     expect((await get('/apis/apps/v1/namespaces/sojourn-system/deployments'))?.items).toEqual([])
     expect(await get('/apis/apiextensions.k8s.io/v1/customresourcedefinitions/departures.sojourn.dev')).toBeDefined()
   })

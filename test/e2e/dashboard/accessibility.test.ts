@@ -116,10 +116,10 @@ describe.skipIf(!chromiumPath)('the dashboard is accessible', { timeout: 120_000
     const { keyboard } = visitor.page
     await keyboard.type(world.tokens.get('system:admin') ?? '')
     await keyboard.press('Enter')
-    await visitor.page.getByRole('heading', { name: 'Environments' }).waitFor()
+    await visitor.page.getByRole('heading', { name: 'Needs you' }).waitFor()
     await reach('Safety')
     await keyboard.press('Enter')
-    await visitor.page.getByRole('heading', { name: 'Safety' }).waitFor()
+    await visitor.page.getByRole('button', { name: 'Pause', exact: true, disabled: false }).waitFor()
     await reach('Pause')
     await keyboard.press('Enter')
     await visitor.page.getByRole('dialog', { name: 'Pause all deletions?' }).waitFor()

@@ -1,20 +1,8 @@
 import axe from 'axe-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { chromiumPath } from './chromium.ts'
-import { Visitor } from './dashboard-page.ts'
-import { dashboardObjects, startDashboardWorld, type DashboardWorld } from './dashboard-world.ts'
-
-const views = [
-  'Environments',
-  'Overview',
-  'Forecast',
-  'Pipelines',
-  'Services',
-  'Cleanup',
-  'Departures',
-  'Dependencies',
-  'Safety',
-]
+import { Visitor, viewNames } from './dashboard-page.ts'
+import { dashboardObjects, environmentObjects, startDashboardWorld, type DashboardWorld } from './dashboard-world.ts'
 
 describe.skipIf(!chromiumPath)('axe finds no serious fault', { timeout: 180_000 }, () => {
   let world: DashboardWorld
@@ -22,7 +10,7 @@ describe.skipIf(!chromiumPath)('axe finds no serious fault', { timeout: 180_000 
 
   beforeAll(async () => {
     world = await startDashboardWorld()
-    for (const object of dashboardObjects()) await world.create(object)
+    for (const object of [...dashboardObjects(), ...environmentObjects()]) await world.create(object)
     visitor = await Visitor.arrive(world)
   })
   afterAll(async () => {
@@ -46,15 +34,24 @@ describe.skipIf(!chromiumPath)('axe finds no serious fault', { timeout: 180_000 
     ['light', 1440],
     ['dark', 1440],
     ['light', 390],
+    ['dark', 390],
   ] as const)('in any view, %s and %i pixels wide', async (colorScheme, width) => {
     await visitor.open({ colorScheme, viewport: { width, height: 900 } })
     await visitor.page.getByLabel('Token').waitFor()
     expect({ view: 'Sign in', faults: await faults() }).toEqual({ view: 'Sign in', faults: [] })
     await visitor.signIn()
-    for (const view of views) {
+    for (const view of viewNames) {
       await visitor.see(view)
       expect({ view, faults: await faults() }).toEqual({ view, faults: [] })
     }
+  })
+
+  it('on the page of an object', async () => {
+    await visitor.asAdministrator()
+    await visitor.see('Environments')
+    await visitor.page.getByRole('link', { name: 'shop-pr-42', exact: true }).click()
+    await visitor.page.getByRole('region', { name: 'YAML' }).waitFor()
+    expect(await faults()).toEqual([])
   })
 
   it('in a dialog', async () => {

@@ -27,10 +27,11 @@ describe.skipIf(!chromiumPath)('the dashboard’s browser security', { timeout: 
     })
     await visitor.signIn()
     for (const view of viewNames) await visitor.see(view)
-    // Sign-in, SelfSubjectReview and forecast: none changes anything.
+    // Sign-in, reviews of what the user may do, and forecast: none changes anything.
     expect([...asked]).toEqual([
       'POST /auth/token',
       'POST /apis/authentication.k8s.io/v1/selfsubjectreviews',
+      'POST /apis/authorization.k8s.io/v1/selfsubjectaccessreviews',
       'POST /sojourn/v1alpha1/forecast',
     ])
   })
@@ -79,7 +80,8 @@ describe.skipIf(!chromiumPath)('the dashboard’s browser security', { timeout: 
 
   it('runs no injected script', async () => {
     await visitor.open()
-    const answer = await visitor.page.request.get(world.url, { ignoreHTTPSErrors: true })
+    const headers = { accept: 'text/html' }
+    const answer = await visitor.page.request.get(world.url, { ignoreHTTPSErrors: true, headers })
     const policy = answer.headers()['content-security-policy'] ?? ''
     expect(policy).toContain("script-src 'self';")
     expect(policy).not.toContain('unsafe')
@@ -95,8 +97,10 @@ describe.skipIf(!chromiumPath)('the dashboard’s browser security', { timeout: 
   })
 
   it('serves its static files, but no data, without a token', async () => {
-    const get = (path: string) => visitor.page.request.get(`${world.url}${path}`, { ignoreHTTPSErrors: true })
-    expect((await get('/')).status()).toBe(200)
+    // A client other than a browser gets the API's list of paths at "/".
+    const get = (path: string, accept = '*/*') =>
+      visitor.page.request.get(`${world.url}${path}`, { ignoreHTTPSErrors: true, headers: { accept } })
+    expect((await get('/', 'text/html')).status()).toBe(200)
     for (const path of ['/api/v1/services', '/apis/sojourn.dev/v1alpha1/departures'])
       expect([path, [401, 403].includes((await get(path)).status())]).toEqual([path, true])
     const restore = `${world.url}/sojourn/v1alpha1/departures/team/x/restore`

@@ -253,6 +253,12 @@ export function environmentObjects(): readonly KubeObject[] {
         lastUsedAt: inHours(-0.05),
         sleepsAt: inHours(0.45),
         deletesAt: inHours(120),
+        timeline: [
+          { at: inHours(-100), power: 'Asleep' },
+          { at: inHours(-76), power: 'Awake' },
+          { at: inHours(-64), power: 'Asleep' },
+          { at: inHours(-3), power: 'Awake' },
+        ],
       },
     ),
     ...of(

@@ -16,7 +16,7 @@ import { readConfig } from '../../../src/app/config/config.ts'
 import { peopleManifests, rbacFor } from '../../../src/app/install/rbac.ts'
 import type { ClusterConfig } from '../../../src/client/cluster-config.ts'
 import { silentLogger } from '../../../src/runtime/observability/log.ts'
-import { attempt } from '../../kubernetes/kubectl.ts'
+import { attempt, whenEstablished } from '../../kubernetes/kubectl.ts'
 
 /** Ada may edit namespace a, Bob may view namespace b; Mallory's group is one that Kubernetes reserves. */
 export const users: Readonly<Record<string, readonly string[]>> = {
@@ -58,7 +58,7 @@ export async function startOidcWorld() {
     ...[sojournNamespace, 'a', 'b'].map((name) => ({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } })),
     ...allKinds.map(({ crd }) => crd),
   ])
-  await kubectl(['wait', '--for=condition=Established', 'crd', '--all'])
+  await whenEstablished(cluster)
   await apply([
     ...rbacFor(['dashboard'], { options: ['impersonate'] }),
     ...peopleManifests(),

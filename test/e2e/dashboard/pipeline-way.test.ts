@@ -2,7 +2,7 @@ import { expect, it } from 'vitest'
 import { startDashboardWorld } from './dashboard-world.ts'
 import { approval } from '../../../src/apis/approval.ts'
 import { chromiumPath, launchChromium } from './chromium.ts'
-import type { KubeObject } from '../../../src/kube/object.ts'
+import type { KubeObject, StoredObject } from '../../../src/kube/object.ts'
 
 const ago = (minutes: number) => new Date(Date.now() - minutes * 60_000).toISOString().replace(/\.\d+Z$/, 'Z')
 const a = 'a1b2c3d4e5f60718293a4b5c6d7e8f9001122334'
@@ -41,7 +41,8 @@ it.skipIf(!chromiumPath)(
           { name: 'dev', targets: [{ namespace: 'dev' }] },
           { name: 'staging', targets: [{ namespace: 'staging' }] },
           { name: 'load', dependsOn: ['dev'], targets: [{ namespace: 'load' }] },
-          { name: 'prod', dependsOn: ['staging', 'load'], targets: [{ namespace: 'prod' }] },
+          { name: 'soak', dependsOn: ['load'], targets: [{ namespace: 'soak' }] },
+          { name: 'prod', dependsOn: ['staging', 'soak'], targets: [{ namespace: 'prod' }] },
         ],
         promotion: {
           strategy: {
@@ -76,6 +77,17 @@ it.skipIf(!chromiumPath)(
             reason: 'ReconciliationSucceeded',
             message: 'run 4 of main@sha1:a1b2c3d is Running: prod Proposed',
             lastTransitionTime: ago(50),
+          },
+        ],
+        requests: [
+          {
+            uid: '1',
+            decision: 'Rollback',
+            environment: 'prod',
+            by: 'dora',
+            at: ago(5),
+            result: 'NothingToRollBackTo',
+            comment: 'checkout fails',
           },
         ],
         environments: {
@@ -143,15 +155,21 @@ it.skipIf(!chromiumPath)(
     await page.getByLabel('Token').fill(world.tokens.get('system:admin') ?? '')
     await page.getByRole('button', { name: 'Sign in' }).click()
     await page.getByRole('link', { name: /Pipelines/ }).click()
-    await page.locator('.graph .box').nth(3).waitFor()
+    await page.locator('.graph .box').nth(4).waitFor()
     expect(await page.locator('.graph .box .name').allTextContents()).toEqual(
-      expect.arrayContaining(['dev', 'staging', 'load', 'prod']),
+      expect.arrayContaining(['dev', 'staging', 'load', 'soak', 'prod']),
     )
-    expect(await page.locator('.graph .edge').count()).toBe(4)
+    expect(await page.locator('.graph .edge').count()).toBe(5)
+    const right = async (name: string) => (await page.locator('.graph .box', { hasText: name }).boundingBox())!.x
+    expect(await right('prod')).toBeGreaterThan(await right('soak'))
     await page.getByText('History (4)').click()
     const [newest] = await page.locator('.history tbody tr').allTextContents()
     expect(newest).toContain('load')
-    expect(await page.locator('.history tbody').textContent()).toContain('ann, bob')
+    expect(await page.locator('.history tbody').first().textContent()).toContain('ann, bob')
+    await page.getByText('Requests (1)').click()
+    const asked = await page.getByRole('row', { name: /dora/ }).textContent()
+    expect(asked).toContain('NothingToRollBackTo')
+    expect(asked).toContain('checkout fails')
     await page.getByText('Revisions (2)').click()
     await page
       .getByRole('button', { name: /Promote to staging/ })
@@ -160,6 +178,22 @@ it.skipIf(!chromiumPath)(
     await page.getByRole('button', { name: 'Promote', exact: true }).click()
     await page.getByText('of shop requested').waitFor()
     const { items } = await world.client.list<KubeObject>(approval.type, { namespace: 'team' })
+    // What the promoter, which does not run here, answers when it refuses.
+    const refuse = async () => {
+      const list = await world.client.list<StoredObject>(approval.type, { namespace: 'team' })
+      const open = list.items.find(({ spec }) => (spec as { decision: string }).decision === 'Suspend')
+      if (!open) return setTimeout(() => void refuse(), 100)
+      const status = { state: 'Ignored', reason: 'NotAnApprover', message: 'the approver is not in the list' }
+      await world.client.update(approval.type, { ...open, status } as StoredObject, { subresource: 'status' })
+      return undefined
+    }
+    await page
+      .getByRole('button', { name: /^Suspend/ })
+      .first()
+      .click()
+    await page.getByRole('button', { name: 'Suspend', exact: true }).last().click()
+    await refuse()
+    await page.getByText('Suspend was refused: the approver is not in the list').waitFor()
     expect(items.map(({ spec }) => spec)).toEqual([
       {
         pipeline: 'shop',

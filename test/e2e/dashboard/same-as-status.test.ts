@@ -54,6 +54,11 @@ describe('the overview of the dashboard', () => {
   })
   afterAll(() => world?.[Symbol.asyncDispose]())
 
+  it('shows as bad, and first, what a user has to repair', async () => {
+    const { toneOf } = (await ui('tones.js')) as { readonly toneOf: (state: string) => string }
+    expect(['Stalled', 'Failed', 'Running'].map((state) => toneOf(state))).toEqual(['bad', 'bad', 'plain'])
+  })
+
   it('shows the same for every object as `sojourn status`', async () => {
     const { kinds } = (await ui('kinds.js')) as { kinds: Kinds }
     const { managedItemsOf } = (await ui('managed-items.js')) as { managedItemsOf: ManagedItemsOf }

@@ -142,7 +142,17 @@ await describeWith(['kubectl'], 'workloads, by kubectl', () => {
     await run('delete pod crash counts --wait')
   })
 
-  it('names the alternative to exec, attach and port-forward', async () => {
+  it('says by an Event which volumes are not mounted', async () => {
+    const container = { name: 'c', image: 'none', command: ['sleep', '600'] }
+    const mounted = { ...container, volumeMounts: [{ name: 'v', mountPath: '/etc/conf' }] }
+    const spec = { volumes: [{ name: 'v', emptyDir: {} }], containers: [mounted] }
+    await run('create -f -', { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'mounted' }, spec })
+    const messages = () => run('get events --field-selector reason=NotMounted -o jsonpath={.items[*].message}')
+    await until(async () => (await messages()).includes('container c finds at /etc/conf what this machine has there'))
+    await run('delete pod mounted --wait')
+  })
+
+  it('names the alternative to exec, attach, port-forward and debug', async () => {
     await run('create -f -', workload('Deployment', 'there'))
     await run('rollout status deployment/there --timeout=30s')
     const [pod] = await podsOf('there')
@@ -150,6 +160,7 @@ await describeWith(['kubectl'], 'workloads, by kubectl', () => {
     for (const command of [`exec ${name} -- ls`, `attach ${name}`])
       expect((await kubectl(command)).errors).toContain(`c is process ${pidOf(pod!)}`)
     expect((await kubectl(`port-forward ${name} 8080:8080`)).errors).toContain('sojourn.dev/ports')
+    expect((await kubectl(`debug ${name} --image=busybox`)).errors).toContain('ephemeralcontainers is not served')
     await run('delete deployment/there --wait --cascade=foreground')
   })
 

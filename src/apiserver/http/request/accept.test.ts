@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { negotiateDiscovery, negotiateForm } from './accept.ts'
+import { negotiateDiscovery, negotiateEncoding, negotiateForm } from './accept.ts'
 
 const table = 'application/json;as=Table;v=v1;g=meta.k8s.io'
 
@@ -15,10 +15,32 @@ describe('negotiateForm', () => {
       'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1',
       { as: 'PartialObjectMetadata', version: 'v1' },
     ],
-    ['application/vnd.kubernetes.protobuf', undefined],
+    ['application/vnd.kubernetes.protobuf', { as: 'Object', version: 'v1' }],
+    ['application/yaml', { as: 'Object', version: 'v1' }],
+    ['application/vnd.kubernetes.protobuf;as=Table;v=v1;g=meta.k8s.io', undefined],
     ['text/html', undefined],
     ['application/json;q=0', undefined],
   ])('answers %s', (accept, expected) => expect(negotiateForm(accept)).toEqual(expected))
+})
+
+describe('negotiateEncoding', () => {
+  it.each([
+    [undefined, undefined],
+    ['application/json', undefined],
+    ['application/yaml', 'yaml'],
+    ['application/json,application/yaml', undefined],
+    ['application/vnd.kubernetes.protobuf', 'protobuf'],
+    // Objects are stored as JSON: clients that also accept it get it.
+    ['application/vnd.kubernetes.protobuf,application/json', undefined],
+    ['application/vnd.kubernetes.protobuf, */*', undefined],
+  ])('writes for %s', (accept, expected) =>
+    expect(negotiateEncoding({ headers: accept ? { accept } : {}, query: {} })).toBe(expected),
+  )
+
+  it('indents JSON when asked', () => {
+    expect(negotiateEncoding({ headers: {}, query: { pretty: 'true' } })).toBe('pretty')
+    expect(negotiateEncoding({ headers: {}, query: { pretty: 'false' } })).toBeUndefined()
+  })
 })
 
 describe('negotiateDiscovery', () => {

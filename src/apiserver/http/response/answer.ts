@@ -11,7 +11,12 @@ export interface Answer {
   /** Texts for Warning headers. */
   readonly warnings?: readonly string[]
   readonly content: Content
+  /** How JSON is written over the network, if not compactly. */
+  readonly encoding?: Encoding
 }
+
+/** Another form of JSON: indented, as YAML, or as the protobuf of built-in kinds. */
+export type Encoding = 'pretty' | 'yaml' | 'protobuf'
 
 /** The body of an answer, by how it is produced. */
 export type Content =
@@ -50,6 +55,32 @@ export function failure(error: StatusError): Answer {
 function withoutEmptyDetails(status: Status): Status {
   if (!status.details) return status
   return { ...status, details: Object.fromEntries(Object.entries(status.details).filter(([, value]) => value !== '')) }
+}
+
+/** The content of an answer other than a watch, as a value. */
+export async function contentValue(content: Exclude<Content, { is: 'watch' }>): Promise<unknown> {
+  switch (content.is) {
+    case 'json':
+      return content.value
+    case 'json-text':
+      return JSON.parse(content.text) as unknown
+    case 'text':
+      return content.text
+    case 'object':
+      return content.as.one(content.document)
+    case 'list': {
+      const items: unknown[] = []
+      for await (const chunk of content.list.items) for (const document of chunk) items.push(content.as.item(document))
+      return { ...content.as.head(content.list.metadata), [content.as.itemsField]: items }
+    }
+    case 'stream': {
+      const parts: Buffer[] = []
+      for await (const chunk of content.chunks) parts.push(Buffer.from(chunk))
+      return Buffer.concat(parts).toString()
+    }
+    case 'empty':
+      return undefined
+  }
 }
 
 /** The Content-Type of an answer. None for an empty body: a cache would apply that of a 304 to its stored response. */

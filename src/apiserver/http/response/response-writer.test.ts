@@ -1,6 +1,7 @@
 import { createServer, get, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { gunzipSync } from 'node:zlib'
+import { load } from 'js-yaml'
 import { afterEach, describe, expect, it } from 'vitest'
 import { Document } from '../../store/document.ts'
 import type { Answer, Content } from './answer.ts'
@@ -14,7 +15,7 @@ const as = plainPresentation({
   listKind: 'ConfigMapList',
   custom: undefined,
 })
-const keep = { isHead: false, acceptsGzip: false, onStall: () => () => {} }
+const keep = { isHead: false, acceptsGzip: false, onStall: () => () => {}, breathe: () => Promise.resolve() }
 
 function listAnswer(chunks: readonly (readonly Document[])[]): Answer & { content: Exclude<Content, { is: 'watch' }> } {
   async function* items() {
@@ -45,19 +46,68 @@ describe('writeAnswer', () => {
     return Buffer.concat(chunks)
   }
 
-  it.each([
+  const lists = [
     ['an empty list', []],
     ['empty chunks', [[], []]],
     ['several chunks', [[document(1), document(2)], [], [document(3)]]],
-  ])('writes %s as one JSON value', async (_, chunks) => {
-    const incoming = await opened((response) => void writeAnswer(response, listAnswer(chunks), keep))
-    const value = JSON.parse((await read(incoming)).toString()) as unknown
-    expect(value).toEqual({
-      kind: 'ConfigMapList',
-      apiVersion: 'v1',
-      metadata: { resourceVersion: '7' },
-      items: chunks.flat().map((each) => JSON.parse(each.text) as unknown),
-    })
+    ['a very large item', [[document(1), document(200_000)], [document(3)]]],
+  ] as const
+  const encodings = [undefined, 'pretty', 'yaml'] as const
+
+  it.each(encodings.flatMap((encoding) => lists.map(([what, chunks]) => ({ what, chunks, encoding }))))(
+    'writes $what as one value: $encoding',
+    async ({ chunks, encoding }) => {
+      const answer = { ...listAnswer(chunks), ...(encoding ? { encoding } : {}) }
+      const incoming = await opened((response) => void writeAnswer(response, answer, keep))
+      const text = (await read(incoming)).toString()
+      expect(encoding === 'yaml' ? load(text) : JSON.parse(text)).toEqual({
+        kind: 'ConfigMapList',
+        apiVersion: 'v1',
+        metadata: { resourceVersion: '7' },
+        items: chunks.flat().map((each) => JSON.parse(each.text) as unknown),
+      })
+    },
+  )
+
+  it('indents a list as it does a single value', async () => {
+    const answer = { ...listAnswer([[document(1), document(2)]]), encoding: 'pretty' as const }
+    const incoming = await opened((response) => void writeAnswer(response, answer, keep))
+    const text = (await read(incoming)).toString()
+    expect(text).toBe(`${JSON.stringify(JSON.parse(text), undefined, 2)}\n`)
+  })
+
+  it.each([undefined, 'pretty', 'yaml', 'protobuf'] as const)(
+    '130: lets other requests be served while it writes a long list as %s',
+    async (encoding) => {
+      const data = Object.fromEntries(Array.from({ length: 100 }, (_, index) => [`key${index}`, 'value']))
+      const items = Array.from({ length: 1000 }, (_, index) => {
+        const item = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: `c${index}` }, data }
+        return new Document(1, JSON.stringify(item))
+      })
+      let breaths = 0
+      const breathe = () => Promise.resolve(void breaths++)
+      // As a page of any length is read: in one piece.
+      const answer = { ...listAnswer([items]), ...(encoding ? { encoding } : {}) }
+      const incoming = await opened((response) => void writeAnswer(response, answer, { ...keep, breathe }))
+      const body = await read(incoming)
+      expect(breaths).toBeGreaterThan(15)
+      if (encoding === 'protobuf') expect(body.toString('latin1')).toContain('ConfigMapList')
+    },
+  )
+
+  it('130: writes a large value as JSON where YAML is wanted, which is YAML as well', async () => {
+    const text = JSON.stringify({ paths: Array.from({ length: 20_000 }, () => ({ get: true })) })
+    const answer = { status: 200, content: { is: 'json-text', text }, encoding: 'yaml' } as const
+    const incoming = await opened((response) => void writeAnswer(response, answer, keep))
+    expect(incoming.headers['content-type']).toBe('application/yaml')
+    expect((await read(incoming)).toString()).toBe(`${text}\n`)
+  })
+
+  it('quotes what older YAML reads as something else', async () => {
+    const value = { on: 'yes', at: '2026-01-01', ratio: '1:30', text: 'plain' }
+    const answer = { status: 200, content: { is: 'json', value }, encoding: 'yaml' } as const
+    const incoming = await opened((response) => void writeAnswer(response, answer, keep))
+    expect((await read(incoming)).toString()).toBe(`at: '2026-01-01'\n'on': 'yes'\nratio: '1:30'\ntext: plain\n`)
   })
 
   it('compresses a long list from its first byte', async () => {

@@ -53,7 +53,7 @@ describe('WatchWriter', () => {
 
   it('sends the shared line of each event as it is', async () => {
     const { response, read } = await opened()
-    const writer = new WatchWriter(response, plain, () => () => {})
+    const writer = new WatchWriter(response, { as: plain }, () => () => {})
     writer.attach({ resume: () => {}, close: () => {} })
     writer.deliver([event('ADDED'), event('DELETED')])
     writer.end()
@@ -65,7 +65,7 @@ describe('WatchWriter', () => {
     const columns = { definitions: [], cells: () => ['x'] }
     const writer = new WatchWriter(
       response,
-      tablePresentation({ version: 'v1', columns, includeObject: 'None' }),
+      { as: tablePresentation({ version: 'v1', columns, includeObject: 'None' }) },
       () => () => {},
     )
     writer.attach({ resume: () => {}, close: () => {} })
@@ -83,7 +83,7 @@ describe('WatchWriter', () => {
     const { response, read } = await opened()
     let stalls = 0
     let resumes = 0
-    const writer = new WatchWriter(response, plain, () => {
+    const writer = new WatchWriter(response, { as: plain }, () => {
       stalls++
       return () => void stalls--
     })
@@ -103,7 +103,7 @@ describe('WatchWriter', () => {
   it('closes the watch when the client disconnects', async () => {
     const { response, leave } = await opened()
     let isClosed = false
-    const writer = new WatchWriter(response, plain, () => () => {})
+    const writer = new WatchWriter(response, { as: plain }, () => () => {})
     writer.attach({ resume: () => {}, close: () => void (isClosed = true) })
     leave()
     await expect.poll(() => isClosed).toBe(true)

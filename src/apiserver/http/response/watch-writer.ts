@@ -1,23 +1,32 @@
 import type { ServerResponse } from 'node:http'
 import type { Watch, WatchEventText, WatchSink } from '../../objects/contract/request.ts'
+import type { Encoding } from './answer.ts'
+import { protobufWatch } from './encoding.ts'
 import type { Presentation } from './presentation.ts'
+import { isClosed } from './response-writer.ts'
 
 /** Bytes buffered for one slow watcher; beyond that the watch pauses and later reads on from the store's log. */
 const bufferLimit = 1024 * 1024
 
-/** Writes a watch as one JSON value per line. A client that does not read pauses only its own watch. */
+/** Writes a watch as one JSON value per line, or as frames of protobuf. A client that does not read pauses only its own watch. */
 export class WatchWriter implements WatchSink {
   readonly #response: ServerResponse
   readonly #as: Presentation
+  readonly #isProtobuf: boolean
   #watch: Watch | undefined
   readonly #onStall: () => () => void
   #isFirst = true
   #clearStall: (() => void) | undefined
 
   /** `onStall` is called when the client stops reading; its result when the client reads on or disconnects. */
-  constructor(response: ServerResponse, as: Presentation, onStall: () => () => void) {
+  constructor(
+    response: ServerResponse,
+    { as, encoding }: { readonly as: Presentation; readonly encoding?: Encoding | undefined },
+    onStall: () => () => void,
+  ) {
     this.#response = response
     this.#as = as
+    this.#isProtobuf = encoding === 'protobuf'
     this.#onStall = onStall
   }
 
@@ -34,13 +43,14 @@ export class WatchWriter implements WatchSink {
       watch.close()
     })
     // The client may have disconnected while the watch was opened.
-    if (this.#response.destroyed) watch.close()
+    if (isClosed(this.#response)) watch.close()
   }
 
   deliver(events: readonly WatchEventText[]): boolean {
     const response = this.#response
-    if (response.destroyed || response.writableEnded) return false
-    const lines = this.#as.isPlain ? events.map(({ line }) => line) : events.map((event) => this.#line(event))
+    if (isClosed(response) || response.writableEnded) return false
+    const lines =
+      this.#as.isPlain && !this.#isProtobuf ? events.map(({ line }) => line) : events.map((event) => this.#line(event))
     response.cork()
     for (const line of lines) response.write(line)
     response.uncork()
@@ -59,9 +69,10 @@ export class WatchWriter implements WatchSink {
     this.#clearStall = undefined
   }
 
-  #line(event: WatchEventText): string {
+  #line(event: WatchEventText): string | Buffer {
     const object = this.#as.event(event, this.#isFirst)
     this.#isFirst = false
-    return `${JSON.stringify({ type: event.type, object })}\n`
+    const frame = this.#isProtobuf ? protobufWatch.frame(event.type, object) : undefined
+    return frame ?? `${JSON.stringify({ type: event.type, object })}\n`
   }
 }

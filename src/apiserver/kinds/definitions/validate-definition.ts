@@ -1,14 +1,19 @@
+import { deepEqual } from '../../../kube/patches/patch.ts'
 import { compileRules } from '../../schema/custom/cel-rules.ts'
+import { costFaults } from '../../schema/custom/rule-cost.ts'
 import { checkStructural } from '../../schema/custom/check-structural.ts'
 import { forbidden, invalidValue, required, unsupported, type FieldError } from '../../schema/types/field-error.ts'
 import type { Definition, DefinitionNames, DefinitionSpec, DefinitionVersion } from './definition.ts'
 
 /** Faults of a CRD that its type does not already exclude, worded as by apiextensions-apiserver. */
 export function validateDefinition(definition: Definition, old?: Definition): readonly FieldError[] {
-  return [...faults(definition), ...(old ? changes(definition, old) : [])]
+  return [...faults(definition, old?.spec.versions), ...(old ? changes(definition, old) : approvalFaults(definition))]
 }
 
-function* faults({ metadata, ...definition }: Definition): Generator<FieldError> {
+function* faults(
+  { metadata, ...definition }: Definition,
+  accepted: readonly DefinitionVersion[] = [],
+): Generator<FieldError> {
   const spec: Partial<DefinitionSpec> = definition.spec
   const { group = '', names, scope, conversion } = spec
   const name = `${names?.plural ?? ''}.${group}`
@@ -30,8 +35,24 @@ function* faults({ metadata, ...definition }: Definition): Generator<FieldError>
       true,
       'cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead',
     )
-  yield* versionsFaults(spec.versions ?? [])
+  yield* versionsFaults(spec.versions ?? [], accepted)
   yield* storedFaults(spec.versions ?? [])
+}
+
+/** Groups of the Kubernetes project need the approval of its reviewers, or say that they have none. */
+function* approvalFaults({ metadata, spec }: Definition): Generator<FieldError> {
+  if (!/(^|\.)(k8s|kubernetes)\.io$/.test(spec?.group ?? '')) return
+  const key = 'api-approved.kubernetes.io'
+  const value = metadata.annotations?.[key]
+  const field = `metadata.annotations[${key}]`
+  const see = 'see https://github.com/kubernetes/enhancements/pull/1111'
+  if (!value) yield required(field, `protected groups must have approval annotation "${key}", ${see}`)
+  else if (!value.startsWith('unapproved') && !URL.canParse(value))
+    yield invalidValue(
+      field,
+      value,
+      `protected groups must have approval annotation "${key}" with either a URL or a reason starting with "unapproved", ${see}`,
+    )
 }
 
 /** Validates `status.storedVersions` as it would be initialized: from the first storage version. */
@@ -67,7 +88,10 @@ function* nameFaults({
     yield invalidValue(`${at}.listKind`, listKind, 'kind and listKind may not be the same')
 }
 
-function* versionsFaults(versions: readonly DefinitionVersion[]): Generator<FieldError> {
+function* versionsFaults(
+  versions: readonly DefinitionVersion[],
+  accepted: readonly DefinitionVersion[],
+): Generator<FieldError> {
   if (versions.filter(({ storage }) => storage).length !== 1)
     yield invalidValue('spec.versions', versions.map(asGo), 'must have exactly one version marked as storage version')
   const seen = new Set<string>()
@@ -76,7 +100,8 @@ function* versionsFaults(versions: readonly DefinitionVersion[]): Generator<Fiel
     if (!label.test(version.name ?? '')) yield invalidValue(`${at}.name`, version.name, labelRule)
     if (seen.has(version.name)) yield invalidValue('spec.versions', version.name, 'must contain unique version names')
     seen.add(version.name)
-    yield* schemaFaults(version, at, versions.length === 1)
+    const before = accepted.find(({ name }) => name === version.name)
+    yield* schemaFaults(version, at, { isOnly: versions.length === 1, before })
     yield* subresourceFaults(version, at)
   }
 }
@@ -99,7 +124,7 @@ function asGo({ name, served, storage, deprecated = false, deprecationWarning }:
 function* schemaFaults(
   { schema, subresources }: DefinitionVersion,
   at: string,
-  isOnly: boolean,
+  { isOnly, before }: { readonly isOnly: boolean; readonly before: DefinitionVersion | undefined },
 ): Generator<FieldError> {
   // For a single version the API reports the path that v1beta1 CRDs used.
   const path = isOnly ? 'spec.validation.openAPIV3Schema' : `${at}.schema.openAPIV3Schema`
@@ -117,7 +142,10 @@ function* schemaFaults(
       'only "object" is allowed as the type at the root of the schema if the status subresource is enabled',
     )
   if (structural.length > 0) return
-  for (const error of compileRules(openAPIV3Schema).errors) yield { ...error, field: `${path}.${error.field}` }
+  const { errors } = compileRules(openAPIV3Schema)
+  for (const error of errors) yield { ...error, field: `${path}.${error.field}` }
+  // A schema that is stored already stays: its rules have a budget when they run.
+  if (errors.length === 0 && !deepEqual(schema, before?.schema)) yield* costFaults(openAPIV3Schema, path)
 }
 
 function* subresourceFaults(

@@ -4,6 +4,7 @@ import type { KindRules } from './kind-rules.ts'
 interface PodSpec {
   readonly nodeName?: string
   readonly terminationGracePeriodSeconds?: number
+  readonly schedulingGates?: readonly object[]
   /** Null when none were sent, as Go writes it. */
   readonly containers?: readonly Container[] | null
   readonly initContainers?: readonly Container[] | null
@@ -17,10 +18,21 @@ interface Container {
 }
 
 const defaultGraceSeconds = 30
+const gated = {
+  type: 'PodScheduled',
+  status: 'False',
+  reason: 'SchedulingGated',
+  message: 'Scheduling is blocked due to non-empty scheduling gates',
+  lastProbeTime: null,
+}
 
 /** A pod starts as Pending. A grace period applies only while it runs on a node. */
 export const podRules: Partial<KindRules> = {
-  prepareCreate: (object) => ({ ...object, status: { phase: 'Pending', qosClass: qosClass(specOf(object)) } }),
+  prepareCreate(object, { now }) {
+    const spec = specOf(object)
+    const conditions = spec.schedulingGates?.length ? { conditions: [{ ...gated, lastTransitionTime: now }] } : {}
+    return { ...object, status: { phase: 'Pending', ...conditions, qosClass: qosClass(spec) } }
+  },
   graceSeconds(object, requested) {
     const { nodeName, terminationGracePeriodSeconds = defaultGraceSeconds } = specOf(object)
     const { phase } = (object.status ?? {}) as { readonly phase?: string }

@@ -65,3 +65,9 @@ it('takes the priority of the class, which every cluster has for critical Pods',
   await world.delete('v1/pods', 'p')
   expect((await pod({ priorityClassName: 'system-node-critical' })).priority).toBe(2_000_001_000)
 })
+
+it('adds the overhead of the RuntimeClass', async () => {
+  const overhead = { podFixed: { cpu: '10m' } }
+  await world.create('node.k8s.io/v1/runtimeclasses', { metadata: { name: 'sandboxed' }, handler: 'runsc', overhead })
+  expect(await pod({ runtimeClassName: 'sandboxed' })).toMatchObject({ overhead: { cpu: '10m' } })
+})

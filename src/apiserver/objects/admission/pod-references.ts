@@ -23,10 +23,10 @@ export const podReferences: AdmissionHook = {
     const { operation, type, subresource, object } = review
     if (operation !== 'CREATE' || type.resource !== 'pods' || subresource) return object
     const spec = (object.spec ?? {}) as PodSpec
-    const { runtimeClassName } = spec
-    if (runtimeClassName && !find(review, 'runtimeclasses.node.k8s.io', runtimeClassName))
-      throw forbidden(review.type, review.name, `pod rejected: RuntimeClass "${runtimeClassName}" not found`)
-    return { ...object, spec: { ...withAccount(review, spec), ...priorityOf(review, spec) } }
+    return {
+      ...object,
+      spec: { ...withAccount(review, spec), ...priorityOf(review, spec), ...overheadOf(review, spec) },
+    }
   },
 }
 
@@ -70,6 +70,15 @@ function priorityOf(review: Review, { priorityClassName: name }: PodSpec): Field
   const found = find(review, 'priorityclasses.scheduling.k8s.io', name)
   if (!found) throw forbidden(review.type, review.name, `no PriorityClass with name ${name} was found`)
   return { priority: found['value'] ?? 0, preemptionPolicy: found['preemptionPolicy'] ?? 'PreemptLowerPriority' }
+}
+
+/** What the runtime of a Pod needs beside its containers. */
+function overheadOf(review: Review, { runtimeClassName: name }: PodSpec): Fields {
+  if (!name) return {}
+  const found = find(review, 'runtimeclasses.node.k8s.io', name)
+  if (!found) throw forbidden(review.type, review.name, `pod rejected: RuntimeClass "${name}" not found`)
+  const { podFixed } = (found['overhead'] ?? {}) as { readonly podFixed?: Fields }
+  return podFixed ? { overhead: podFixed } : {}
 }
 
 /** Classes that every cluster has. */

@@ -46,3 +46,23 @@ it('gives nothing to a name elsewhere', async () => {
   const body = { metadata: { name: 'a' }, spec: { type: 'ExternalName', externalName: 'example.com' } }
   expect((await world.create('v1/services', body)).spec).not.toHaveProperty('clusterIP')
 })
+
+it('gives an address or a port to one Service only', async () => {
+  const fixed = { type: 'NodePort', clusterIP: '10.96.0.50', ports: [{ port: 80, nodePort: 30_080 }] }
+  await service('a', fixed)
+  await expect(service('b', { clusterIP: '10.96.0.50' })).rejects.toThrow(
+    'Service "b" is invalid: spec.clusterIPs: Invalid value: ["10.96.0.50"]: failed to allocate IP 10.96.0.50: provided IP is already allocated',
+  )
+  await expect(service('b', { ...fixed, clusterIP: undefined })).rejects.toThrow(
+    'spec.ports[0].nodePort: Invalid value: 30080: provided port is already allocated',
+  )
+  const object = await world.get('v1/services', 'a')
+  await world.update('v1/services', { ...object, metadata: { ...object.metadata, labels: { x: 'y' } } } as never)
+  await world.delete('v1/services', 'a')
+  expect(await service('b', fixed)).toMatchObject({ clusterIP: '10.96.0.50' })
+})
+
+it('gives an address to one of two Services that ask for it at once', async () => {
+  const both = await Promise.allSettled(['a', 'b'].map((name) => service(name, { clusterIP: '10.96.0.50' })))
+  expect(both.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected'])
+})

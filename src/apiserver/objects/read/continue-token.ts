@@ -1,5 +1,5 @@
 import { kindOfJson } from '../../schema/decode/decode-scalar.ts'
-import { goJsonError } from '../../schema/wire/go-json-error.ts'
+import { goJsonError } from '../../schema/wire/json-text.ts'
 import { badRequest } from '../contract/failures.ts'
 
 /** The position of a paged list: its snapshot, the last key returned and the number of items after it. */

@@ -203,6 +203,16 @@ describe('create', () => {
     })
   })
 
+  it('says why a pod with scheduling gates waits', async () => {
+    const { status } = await world.create('v1/pods', {
+      metadata: { name: 'p' },
+      spec: { schedulingGates: [{ name: 'example.com/gate' }], containers: [{ name: 'c', image: 'i' }] },
+    })
+    expect(status).toMatchObject({
+      conditions: [{ type: 'PodScheduled', status: 'False', reason: 'SchedulingGated' }],
+    })
+  })
+
   it('keeps stringData of a Secret as data', async () => {
     const secret = await world.create('v1/secrets', { metadata: { name: 's' }, stringData: { a: 'b' } })
     expect(secret).toMatchObject({ data: { a: 'Yg==' } })

@@ -38,14 +38,21 @@ export function decideCreate(ports: WritePorts, view: View, creation: Creation):
     throw new StatusError('MethodNotAllowed', 'create not allowed while custom resource definition is terminating')
   const named = withName(ports, view, creation, placed)
   const prepared = prepare(ports, { ...creation, object: named }, view)
+  const { resourceVersion } = creation.object.metadata
   // As in kube-apiserver, it is the storage that refuses it: after validation, and not in a dry run.
-  if (creation.object.metadata.resourceVersion && !options.isDryRun)
+  if (resourceVersion && !options.isDryRun)
     throw badRequest('resourceVersion should not be set on objects to be created')
   const name = prepared.object.metadata.name ?? ''
   const existing = view.get({ resource: type.resource, namespace: type.namespaced ? namespace : '', name })
   if (existing) throw alreadyExists(type, name, existing.document.value.metadata.deletionTimestamp !== undefined)
   const answer = { created: true, warnings: [...creation.warnings, ...prepared.warnings] }
-  if (options.isDryRun) return { answer: { ...answer, document: unstored(prepared.object) }, changes: [] }
+  if (options.isDryRun) {
+    const { metadata } = prepared.object
+    const object = resourceVersion
+      ? { ...prepared.object, metadata: { ...metadata, resourceVersion } }
+      : prepared.object
+    return { answer: { ...answer, document: unstored(object) }, changes: [] }
+  }
   const { change, document } = changeTo(type, prepared.object, { kind: 'create', revision: view.nextRevision })
   return { answer: { ...answer, document }, changes: [change] }
 }

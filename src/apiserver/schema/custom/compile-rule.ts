@@ -1,12 +1,12 @@
 import { compile } from '../../../cel/compile.ts'
 import { kubernetesEnvironment } from '../../../cel/environments.ts'
 import { CelCompileError } from '../../../cel/errors.ts'
+import { describeIssues } from '../../../cel/go-messages.ts'
 import type { Program } from '../../../cel/program.ts'
 import { typeFromSchema } from '../../../cel/schema.ts'
 import { optionalType, type Type } from '../../../cel/types.ts'
 import type { CelValue } from '../../../cel/values.ts'
 import { forbidden, invalidValue, required, unsupported, type FieldError } from '../types/field-error.ts'
-import { celGoIssues } from './cel-go-messages.ts'
 import type { StructuralSchema, ValidationRule } from '../types/structural-schema.ts'
 
 /** The CEL type of `self` at a node of the schema. */
@@ -136,15 +136,4 @@ function shown(rule: ValidationRule): Record<string, unknown> {
     FieldPath: fieldPath,
     OptionalOldSelf: optionalOldSelf,
   }
-}
-
-/** The errors of an expression with a marker below the source line, as cel-go prints them. */
-export function describeIssues({ issues }: CelCompileError, source: string): string {
-  const lines = source.split('\n')
-  return celGoIssues(issues, source)
-    .map(({ message, line, column }) => {
-      const text = lines[line - 1] ?? ''
-      return `ERROR: <input>:${line}:${column}: ${message}\n | ${text}\n | ${'.'.repeat(Math.max(0, column - 1))}^`
-    })
-    .join('\n')
 }

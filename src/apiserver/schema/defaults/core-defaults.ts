@@ -3,27 +3,18 @@ import { fill, items, optional, part, type Defaulter, type Json } from './fill.t
 /** Defaults of the core group, without pods and workloads. */
 export const coreDefaults: Readonly<Record<string, Defaulter>> = {
   'core/v1.Service': fillService,
-  'core/v1.EndpointPort': (port) => fill(port, { protocol: 'TCP' }),
-  'core/v1.Secret': (secret) => {
-    fill(secret, { type: 'Opaque' })
-    mergeStringData(secret)
-  },
+  'core/v1.Secret': mergeStringData,
   'core/v1.Namespace': (namespace) => {
     const metadata = part(namespace, 'metadata')
     if (metadata.name) part(metadata, 'labels')['kubernetes.io/metadata.name'] = metadata.name
-    fill(part(namespace, 'status'), { phase: 'Active' })
   },
   'core/v1.Node': (node) => {
     const status = optional(node, 'status')
     const capacity = status && optional(status, 'capacity')
     if (status && capacity) fill(status, { allocatable: { ...capacity } })
   },
-  'core/v1.PersistentVolume': (volume) => {
-    fill(part(volume, 'status'), { phase: 'Pending' })
-    fill(part(volume, 'spec'), { persistentVolumeReclaimPolicy: 'Retain', volumeMode: 'Filesystem' })
-  },
-  'core/v1.PersistentVolumeClaim': (claim) => fill(part(claim, 'status'), { phase: 'Pending' }),
-  'core/v1.PersistentVolumeClaimSpec': (spec) => fill(spec, { volumeMode: 'Filesystem' }),
+  'core/v1.PersistentVolume': (volume) =>
+    fill(part(volume, 'spec'), { persistentVolumeReclaimPolicy: 'Retain', volumeMode: 'Filesystem' }),
   'core/v1.LimitRangeItem': fillLimits,
 }
 

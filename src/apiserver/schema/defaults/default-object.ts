@@ -2,6 +2,7 @@ import type { GroupVersionKind, KubeObject } from '../../../kube/object.ts'
 import { isRecord, setOwn } from '../types/set-own.ts'
 import { structOfKind, type Field, type StructType, type TypeExpression } from '../types/type-table.ts'
 import { coreDefaults } from './core-defaults.ts'
+import constants from './defaults.json' with { type: 'json' }
 import { groupDefaults } from './group-defaults.ts'
 import { podDefaults } from './pod-defaults.ts'
 import { roundResources } from './resources.ts'
@@ -17,7 +18,10 @@ export function defaultObject(gvk: GroupVersionKind, object: KubeObject): KubeOb
   return copy as unknown as KubeObject
 }
 
-/** Defaulters by type name in the table. They change their argument. */
+/** Defaults that depend on nothing, by type name in the table. */
+const fixed = new Map(Object.entries(constants).map(([id, row]) => [id, Object.entries(row)]))
+
+/** All other defaults. They change their argument. */
 const defaulters: Readonly<Record<string, Defaulter>> = {
   ...podDefaults,
   ...coreDefaults,
@@ -32,6 +36,7 @@ function visit(object: Json, struct: StructType): void {
     else if (field.default !== undefined && isUnset(object[field.name]))
       object[field.name] = structuredClone(field.default)
   }
+  for (const [name, value] of fixed.get(struct.id) ?? []) if (isUnset(object[name])) object[name] = clone(value)
   defaulters[struct.id]?.(object)
   for (const { field, type } of defaultedFields(struct)) {
     const value = object[field.name]
@@ -77,7 +82,7 @@ function isDefaulted(struct: StructType): boolean {
 }
 
 function hasDefaults(struct: StructType, seen = new Set<StructType>()): boolean {
-  if (struct.id in defaulters) return true
+  if (struct.id in defaulters || fixed.has(struct.id)) return true
   if (seen.has(struct)) return false
   seen.add(struct)
   return struct.own.some((field) => field.default !== undefined || reachesDefaults(field, seen))

@@ -4,19 +4,13 @@ const rbac = 'rbac.authorization.k8s.io'
 
 /** Defaults of all groups except core, apps and batch. */
 export const groupDefaults: Readonly<Record<string, Defaulter>> = {
-  'rbac/v1.RoleBinding': (binding) => fill(part(binding, 'roleRef'), { apiGroup: rbac }),
-  'rbac/v1.ClusterRoleBinding': (binding) => fill(part(binding, 'roleRef'), { apiGroup: rbac }),
   'rbac/v1.Subject': (subject) => {
     if (subject.kind === 'User' || subject.kind === 'Group') fill(subject, { apiGroup: rbac })
   },
-  'autoscaling/v1.HorizontalPodAutoscaler': (scaler) =>
-    fill(part(scaler, 'spec'), { minReplicas: 1, targetCPUUtilizationPercentage: 80 }),
   'autoscaling/v2.HorizontalPodAutoscaler': fillScaler,
   'discovery/v1.EndpointPort': (port) => {
     if (port.name === undefined) port.name = ''
-    fill(port, { protocol: 'TCP' })
   },
-  'networking/v1.NetworkPolicyPort': (port) => fill(port, { protocol: 'TCP' }),
   'networking/v1.NetworkPolicy': (policy) => {
     const spec = part(policy, 'spec')
     const hasEgress = Array.isArray(spec.egress) && spec.egress.length > 0
@@ -26,32 +20,7 @@ export const groupDefaults: Readonly<Record<string, Defaulter>> = {
     const parameters = optional(part(ingressClass, 'spec'), 'parameters')
     if (parameters) fill(parameters, { scope: 'Cluster' })
   },
-  'storage/v1.StorageClass': (storage) => fill(storage, { reclaimPolicy: 'Delete', volumeBindingMode: 'Immediate' }),
-  'scheduling/v1.PriorityClass': (priority) => fill(priority, { preemptionPolicy: 'PreemptLowerPriority' }),
-  'authentication/v1.TokenRequestSpec': (spec) => fill(spec, { expirationSeconds: 3600 }),
   'apiextensions/v1.CustomResourceDefinition': fillDefinition,
-  'apiextensions/v1.ServiceReference': (service) => fill(service, { port: 443 }),
-  'admissionregistration/v1.ServiceReference': (service) => fill(service, { port: 443 }),
-  'admissionregistration/v1.Rule': (rule) => fill(rule, { scope: '*' }),
-  'admissionregistration/v1.ValidatingWebhook': fillWebhook,
-  'admissionregistration/v1.MutatingWebhook': (webhook) => {
-    fillWebhook(webhook)
-    fill(webhook, { reinvocationPolicy: 'Never' })
-  },
-  'admissionregistration/v1.ValidatingAdmissionPolicySpec': (spec) => fill(spec, { failurePolicy: 'Fail' }),
-  'admissionregistration/v1.MutatingAdmissionPolicySpec': (spec) => fill(spec, { failurePolicy: 'Fail' }),
-  'admissionregistration/v1.MatchResources': (match) =>
-    fill(match, { matchPolicy: 'Equivalent', namespaceSelector: {}, objectSelector: {} }),
-}
-
-function fillWebhook(webhook: Json): void {
-  fill(webhook, {
-    failurePolicy: 'Fail',
-    matchPolicy: 'Equivalent',
-    namespaceSelector: {},
-    objectSelector: {},
-    timeoutSeconds: 10,
-  })
 }
 
 function fillScaler(scaler: Json): void {

@@ -4,30 +4,19 @@ import { fill, items, optional, part, type Defaulter, type Json } from './fill.t
 export const workloadDefaults: Readonly<Record<string, Defaulter>> = {
   'apps/v1.Deployment': (deployment) => {
     const spec = part(deployment, 'spec')
-    fill(spec, { replicas: 1, revisionHistoryLimit: 10, progressDeadlineSeconds: 600 })
     const strategy = part(spec, 'strategy')
     fill(strategy, { type: 'RollingUpdate' })
     if (strategy.type === 'RollingUpdate')
       fill(part(strategy, 'rollingUpdate'), { maxUnavailable: '25%', maxSurge: '25%' })
   },
-  'apps/v1.ReplicaSet': (set) => fill(part(set, 'spec'), { replicas: 1 }),
   'apps/v1.DaemonSet': (set) => {
     const spec = part(set, 'spec')
-    fill(spec, { revisionHistoryLimit: 10 })
     const strategy = part(spec, 'updateStrategy')
     fill(strategy, { type: 'RollingUpdate' })
     if (strategy.type === 'RollingUpdate') fill(part(strategy, 'rollingUpdate'), { maxUnavailable: 1, maxSurge: 0 })
   },
   'apps/v1.StatefulSet': fillStatefulSet,
   'batch/v1.Job': fillJob,
-  'batch/v1.CronJob': (job) =>
-    fill(part(job, 'spec'), {
-      concurrencyPolicy: 'Allow',
-      suspend: false,
-      successfulJobsHistoryLimit: 3,
-      failedJobsHistoryLimit: 1,
-    }),
-  'batch/v1.PodFailurePolicyOnPodConditionsPattern': (pattern) => fill(pattern, { status: 'True' }),
   'core/v1.ReplicationController': (controller) => {
     const template = optional(part(controller, 'spec'), 'template')
     const labels = template && optional(part(template, 'metadata'), 'labels')
@@ -39,7 +28,6 @@ export const workloadDefaults: Readonly<Record<string, Defaulter>> = {
 
 function fillStatefulSet(set: Json): void {
   const spec = part(set, 'spec')
-  fill(spec, { podManagementPolicy: 'OrderedReady', replicas: 1, revisionHistoryLimit: 10 })
   const strategy = part(spec, 'updateStrategy')
   if (!strategy.type) {
     strategy.type = 'RollingUpdate'
@@ -47,7 +35,6 @@ function fillStatefulSet(set: Json): void {
   }
   const rolling = strategy.type === 'RollingUpdate' ? optional(strategy, 'rollingUpdate') : undefined
   if (rolling) fill(rolling, { partition: 0 })
-  fill(part(spec, 'persistentVolumeClaimRetentionPolicy'), { whenDeleted: 'Retain', whenScaled: 'Retain' })
   for (const claim of items(spec, 'volumeClaimTemplates'))
     fill(claim, { apiVersion: 'v1', kind: 'PersistentVolumeClaim' })
 }

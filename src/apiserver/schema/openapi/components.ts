@@ -1,4 +1,5 @@
 import type { GroupVersionKind } from '../../../kube/object.ts'
+import { readPackageFile } from '../../../packaging/package-files.ts'
 import type { StructuralSchema } from '../types/structural-schema.ts'
 import type { ObjectSchema } from '../types/object-schema.ts'
 import {
@@ -53,25 +54,31 @@ export class Components {
 
   #custom(gvk: GroupVersionKind, schema: StructuralSchema = {}): Schema {
     const { group, version, kind } = gvk
+    // What all kinds have is described as it is for a built-in one.
+    const [, common = {}] = descriptions()['io.k8s.api.core.v1.ConfigMap'] ?? []
     return this.#define([...group.split('.').toReversed(), version, kind].join('.'), () => ({
       ...schema,
       type: 'object',
       properties: {
         ...schema.properties,
-        apiVersion: { type: 'string' },
-        kind: { type: 'string' },
-        metadata: this.#meta('ObjectMeta'),
+        apiVersion: { type: 'string', description: common['apiVersion'] },
+        kind: { type: 'string', description: common['kind'] },
+        metadata: { allOf: [this.#meta('ObjectMeta')], description: common['metadata'] },
       },
       'x-kubernetes-group-version-kind': [{ group, kind, version }],
     }))
   }
 
   #struct(struct: StructType, gvk?: GroupVersionKind): Schema {
-    return this.#define(nameOf(struct.id), () => {
+    const schemaName = openApiName(struct.id)
+    return this.#define(schemaName, () => {
+      const [description, ofFields = {}] = descriptions()[schemaName] ?? []
       const required = [...struct.fields.values()].filter((field) => field.isRequired).map((field) => field.name)
+      const fields = [...struct.fields].map(([name, field]) => [name, this.#field(field, ofFields[name])] as const)
       return {
+        ...(description ? { description } : {}),
         type: 'object',
-        properties: Object.fromEntries([...struct.fields].map(([name, field]) => [name, this.#field(field)])),
+        properties: Object.fromEntries(fields),
         ...(required.length > 0 ? { required: required.toSorted() } : {}),
         ...(struct.isAtomic ? { 'x-kubernetes-map-type': 'atomic' } : {}),
         ...(gvk
@@ -81,9 +88,10 @@ export class Components {
     })
   }
 
-  #field(field: Field): Schema {
+  #field(field: Field, description: string | undefined): Schema {
     const schema = this.#type(field.type)
     const said: Schema = {
+      ...(description ? { description } : {}),
       ...(field.default === undefined ? {} : { default: field.default }),
       ...(field.listType ? { 'x-kubernetes-list-type': field.listType } : {}),
       ...(field.listKeys.length > 0 ? { 'x-kubernetes-list-map-keys': field.listKeys } : {}),
@@ -157,8 +165,17 @@ const namedScalars: Partial<Record<Scalar, { readonly name: string; readonly sch
   RawExtension: { name: 'io.k8s.apimachinery.pkg.runtime.RawExtension', schema: { type: 'object' } },
 }
 
+type Descriptions = Readonly<Record<string, readonly [string, Readonly<Record<string, string>>]>>
+let loaded: Descriptions | undefined
+
+/** Descriptions of types and their fields, by OpenAPI name. Only `kubectl explain` reads them: loaded on first use. */
+function descriptions(): Descriptions {
+  const read = () => JSON.parse(readPackageFile('dist/types-descriptions.generated.json').toString()) as unknown
+  return (loaded ??= (read() as { readonly types: Descriptions }).types)
+}
+
 /** The OpenAPI name of a type: `io.k8s.api.core.v1.Pod` for `core/v1.Pod`. */
-function nameOf(id: string): string {
+export function openApiName(id: string): string {
   const dotted = id.replace('/', '.')
   if (id.startsWith('meta/')) return `io.k8s.apimachinery.pkg.apis.${dotted}`
   if (id.startsWith('apiregistration/')) return `io.k8s.kube-aggregator.pkg.apis.${dotted}`

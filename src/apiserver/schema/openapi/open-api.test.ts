@@ -36,6 +36,17 @@ describe('openApiDocument', () => {
     expect(missing).toEqual([])
   })
 
+  it('describes built-in types and fields, for kubectl explain', () => {
+    const { schemas } = documentOf('', 'v1').components
+    expect(schemas['io.k8s.api.core.v1.PodSpec']).toMatchObject({
+      description: 'PodSpec is a description of a pod.',
+      properties: { nodeName: { description: expect.stringMatching(/^NodeName/) as string } },
+    })
+    expect(schemas['io.k8s.api.core.v1.Pod']).toMatchObject({
+      properties: { metadata: { description: "Standard object's metadata." } },
+    })
+  })
+
   it('lists fieldValidation for PATCH, with the kind, as kubectl requires', () => {
     const { patch } = documentOf('apps', 'v1').paths['/apis/apps/v1/namespaces/{namespace}/deployments/{name}'] ?? {}
     expect(patch?.parameters?.map(({ name }) => name)).toContain('fieldValidation')
@@ -84,7 +95,10 @@ describe('openApiDocument', () => {
       'application/strategic-merge-patch+json',
     )
     expect(components.schemas['io.ex.v1.Foo']).toMatchObject({
-      properties: { spec: { type: 'object' }, metadata: { $ref: expect.stringContaining('ObjectMeta') as string } },
+      properties: {
+        spec: { type: 'object' },
+        metadata: { allOf: [{ $ref: expect.stringContaining('ObjectMeta') as string }] },
+      },
     })
   })
 })

@@ -1,8 +1,8 @@
 import { CelCompileError } from '../../../cel/errors.ts'
+import { describeIssues } from '../../../cel/go-messages.ts'
 import { PolicyProgram, type Expressions } from '../../../cel/policy-program.ts'
 import type { Program } from '../../../cel/program.ts'
 import { typeText } from '../../../cel/types.ts'
-import { describeIssues } from '../custom/compile-rule.ts'
 import { invalidValue, required, type FieldError } from '../types/field-error.ts'
 import { at, entries, given, number, oneOf, size, strings, text, type Json } from './parts/checks.ts'
 

@@ -1,4 +1,5 @@
 import { invalidValue, required, unsupported, type FieldError } from '../types/field-error.ts'
+import { goJsonError } from '../wire/json-text.ts'
 import { at, checked, entries, given, size, text, type Json } from './parts/checks.ts'
 import { configKeyFaults } from '../../../kube/names.ts'
 import { podSpecFaults, templateFaults } from './parts/pod-spec.ts'
@@ -46,11 +47,7 @@ function* jsonFaults(base64: string, path: string): Generator<FieldError> {
   try {
     JSON.parse(content)
   } catch {
-    const detail =
-      content === ''
-        ? 'unexpected end of JSON input'
-        : `invalid character '${content.trim()[0]}' looking for beginning of value`
-    yield invalidValue(path, '<secret contents redacted>', detail)
+    yield invalidValue(path, '<secret contents redacted>', goJsonError(content))
   }
 }
 

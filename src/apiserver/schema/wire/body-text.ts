@@ -5,8 +5,7 @@ import { limits } from '../../../parsing/limits.ts'
 import { ParseRefusal } from '../../../parsing/parse-refusal.ts'
 import { readYaml } from '../../../parsing/yaml-text.ts'
 import { isTextTooDeep } from './depth.ts'
-import { goJsonError } from './go-json-error.ts'
-import { parseJson } from './json-text.ts'
+import { goJsonError, parseJson } from './json-text.ts'
 import { decodeProtobuf } from './protobuf.ts'
 
 /** A body as it came, and the format it is said to have. */

@@ -24,7 +24,7 @@ export const activatorRules: readonly PolicyRule[] = [
   {
     apiGroups: ['apps'],
     resources: ['deployments/scale', 'statefulsets/scale', 'replicasets/scale'],
-    verbs: ['get', 'patch'],
+    verbs: ['get'],
   },
   { apiGroups: ['discovery.k8s.io'], resources: ['endpointslices'], verbs: follow },
   { apiGroups: ['autoscaling'], resources: ['horizontalpodautoscalers'], verbs: follow },

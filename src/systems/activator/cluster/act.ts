@@ -13,9 +13,10 @@ import { annotation, onDemandLabel } from '../model/annotations.ts'
 import { downscalerMemory } from '../model/downscaler.ts'
 import { powerKindOf } from '../model/power-kinds.ts'
 import { companionName } from '../model/host-claims.ts'
-import type { ServicePort } from '../model/endpoints.ts'
+import { portsOf } from '../model/endpoints.ts'
 import { persistedLastUsed } from './observe.ts'
 import { ownedMetadata, ownSlice, sliceTo } from '../decision/takeover.ts'
+import { writeSlice } from './takeover-actions.ts'
 import type { Scale } from '../model/scales.ts'
 
 const attempts = 5
@@ -53,6 +54,8 @@ export interface Companion {
 interface ProxyAddresses {
   readonly addresses: readonly string[]
   readonly port: number
+  /** No replica will stay behind: a companion must not lead to addresses that others may get. */
+  readonly isReleasing?: boolean
 }
 
 interface ManagedFields {
@@ -80,18 +83,19 @@ export class Actions {
 
   /**
    * Scales up from zero, once over all replicas: a second writer gets a conflict and sees that it is done. Returns the
-   * version written, or undefined when another writer was first.
+   * version written, or undefined when another writer was first. A wake by a request is a use, and is noted as one.
    */
-  async wake({ type, ref }: ScaleTarget, replicas: number, seenVersion: string): Promise<string | undefined> {
+  async wake(
+    { type, ref }: ScaleTarget,
+    replicas: number,
+    seenVersion: string,
+    usedAt?: number,
+  ): Promise<string | undefined> {
+    const annotations = usedAt === undefined ? notSlept : { ...notSlept, [annotation.lastUsed]: formatTime(usedAt) }
     let resourceVersion = seenVersion
     for (let attempt = 0; ; attempt++) {
       try {
-        return await this.#setReplicas(
-          { type, ref },
-          replicas,
-          { resourceVersion, annotations: notSlept },
-          awakeManager,
-        )
+        return await this.#setReplicas({ type, ref }, replicas, { resourceVersion, annotations }, awakeManager)
       } catch (error) {
         if (!isStatusError(error, 'Conflict') || attempt === attempts) throw error
       }
@@ -109,6 +113,8 @@ export class Actions {
       readonly former: number
       /** Undefined where no Service leads to it. */
       readonly lastUsedAt: number | undefined
+      /** How long the last wake took, if this process saw it. */
+      readonly wakeMs?: number | undefined
       readonly resourceVersion: string
       readonly now: number
     },
@@ -117,6 +123,9 @@ export class Actions {
       [annotation.formerReplicas]: String(sleep.former),
       [annotation.asleepSince]: formatTime(sleep.now),
       ...(sleep.lastUsedAt === undefined ? {} : { [annotation.lastUsed]: formatTime(sleep.lastUsedAt) }),
+      ...(sleep.wakeMs === undefined
+        ? {}
+        : { [annotation.wakeSeconds]: Math.max(0.1, sleep.wakeMs / 1000).toFixed(1) }),
     }
     const { resourceVersion } = sleep
     return this.#setReplicas({ type, ref }, sleep.replicas, { resourceVersion, annotations }, undefined)
@@ -145,7 +154,7 @@ export class Actions {
 
   /** The field manager that set the replicas of a workload, if the API server says. Caches leave that out. */
   async scaledBy(target: ScaleTarget): Promise<string | undefined> {
-    const { managedFields = [] } = (await this.#readAgain(target))?.metadata ?? {}
+    const { managedFields = [] } = (await this.readAgain(target))?.metadata ?? {}
     return (managedFields as readonly ManagedFields[]).findLast(({ fieldsV1 }) =>
       JSON.stringify(fieldsV1 ?? {}).includes('"f:replicas"'),
     )?.manager
@@ -175,7 +184,7 @@ export class Actions {
 
   async #replicasNow({ type, ref }: ScaleTarget): Promise<{ replicas: number; resourceVersion: string }> {
     const kind = type.group === 'apps' ? undefined : powerKindOf(type)
-    const object = kind && (await this.#readAgain({ type, ref }))
+    const object = kind && (await this.readAgain({ type, ref }))
     if (kind && object) return { replicas: kind.replicas(object), resourceVersion: object.metadata.resourceVersion }
     const { spec, metadata } = await this.#client.get<Scale>(type, placeOf(ref), { subresource: 'scale' })
     return { replicas: spec?.replicas ?? 0, resourceVersion: metadata.resourceVersion }
@@ -202,12 +211,12 @@ export class Actions {
         if (isStatusError(error, 'NotFound')) return undefined
         if (!isStatusError(error, 'Conflict') || attempt === attempts) throw error
       }
-      now = await this.#readAgain({ type, ref })
+      now = await this.readAgain({ type, ref })
     }
   }
 
   /** As the one item of a list: that takes no right but the one that caches need. */
-  async #readAgain({ type, ref: { namespace, name } }: ScaleTarget): Promise<StoredObject | undefined> {
+  async readAgain({ type, ref: { namespace, name } }: ScaleTarget): Promise<StoredObject | undefined> {
     const where = namespace ? { namespace } : {}
     const { items } = await this.#client.list(type, { ...where, fieldSelector: `metadata.name=${name}` })
     return items[0]
@@ -219,6 +228,7 @@ export class Actions {
       ...notSlept,
       [annotation.formerReplicas]: null,
       [annotation.lastUsed]: null,
+      [annotation.wakeSeconds]: null,
       [annotation.contended]: null,
     }
     const metadata = { resourceVersion: seenVersion, labels: { [onDemandLabel.key]: null }, annotations }
@@ -247,16 +257,11 @@ export class Actions {
       })
     }
     if (existing.service && !isOurs(existing.service)) return
-    if (proxy.addresses.length === 0) return
+    if (existing.slice && !isOurs(existing.slice)) return
+    if (proxy.addresses.length === 0 && !(proxy.isReleasing && existing.slice)) return
     const slice = sliceOf(service, proxy)
-    if (!existing.slice) await this.#client.create(endpointSlices, slice).catch(ignoring('AlreadyExists'))
-    else if (
-      !deepEqual(existing.slice['endpoints'], slice['endpoints']) ||
-      !deepEqual(existing.slice['ports'], slice['ports'])
-    ) {
-      const body = { endpoints: slice['endpoints'], ports: slice['ports'] }
-      await this.#client.patch(endpointSlices, placeOf(existing.slice.metadata), { type: 'merge', body })
-    }
+    const content = (of: KubeObject | undefined) => [of?.['endpoints'], of?.['ports']]
+    if (!deepEqual(content(existing.slice), content(slice))) await writeSlice(this.#client, slice)
   }
 
   /** Removes a companion that is ours; a Service of that name without our label stays. */
@@ -282,13 +287,12 @@ export function isOurs({ metadata: { labels = {} } }: StoredObject): boolean {
 }
 
 function companionOf(service: StoredObject, port: number): KubeObject {
-  const { ports = [] } = (service.spec ?? {}) as { readonly ports?: readonly ServicePort[] }
   return {
     apiVersion: 'v1',
     kind: 'Service',
     metadata: ownedMetadata(service, companionName(service.metadata.name)),
     spec: {
-      ports: ports.map((each) => ({
+      ports: portsOf(service).map((each) => ({
         ...(each.name === undefined ? {} : { name: each.name }),
         port: each.port,
         protocol: each.protocol ?? 'TCP',
@@ -300,17 +304,12 @@ function companionOf(service: StoredObject, port: number): KubeObject {
 
 function sliceOf(service: StoredObject, { addresses, port }: ProxyAddresses): KubeObject {
   const name = companionName(service.metadata.name)
-  const { ports = [] } = (service.spec ?? {}) as { readonly ports?: readonly ServicePort[] }
-  const leading = ports.map((each) => ({ name: each.name ?? '', port, protocol: 'TCP' }))
+  const leading = portsOf(service).map((each) => ({ name: each.name ?? '', port, protocol: 'TCP' }))
   return sliceTo(ownSlice(service, name, name), addresses, leading)
 }
 
 function sameShape(existing: StoredObject, wanted: KubeObject): boolean {
   const shape = (object: KubeObject) =>
-    ((object.spec as { ports?: readonly ServicePort[] } | undefined)?.ports ?? []).map(({ name, port, targetPort }) => [
-      name,
-      port,
-      targetPort,
-    ])
+    portsOf(object as StoredObject).map(({ name, port, targetPort }) => [name, port, targetPort])
   return JSON.stringify(shape(existing)) === JSON.stringify(shape(wanted))
 }

@@ -57,6 +57,12 @@ export function persistedLastUsed({ metadata: { annotations = {} } }: StoredObje
   return parseTime(annotations[annotation.lastUsed])
 }
 
+/** How long the last wake of the workload took, as its annotation says. */
+export function persistedWakeMs({ metadata: { annotations = {} } }: StoredObject): number | undefined {
+  const seconds = Number(annotations[annotation.wakeSeconds])
+  return seconds > 0 && seconds < 86_400 ? seconds * 1000 : undefined
+}
+
 /** The pods behind a Service, as its slices list them. */
 export function observeBackends(
   service: OnDemandService,

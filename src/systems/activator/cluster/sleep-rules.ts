@@ -6,7 +6,7 @@ import { windowState } from '../../../apis/work-window.ts'
 import type { Client } from '../../../client/client.ts'
 import { findCondition } from '../../../kube/conditions.ts'
 import { namespaces } from '../../../kube/core-types.ts'
-import type { StoredObject } from '../../../kube/object.ts'
+import { oldestOf, type StoredObject } from '../../../kube/object.ts'
 import { matches, requirementsOf } from '../../../kube/selector.ts'
 import { isStatusError } from '../../../kube/status-error.ts'
 import { parseLongDuration, parseTime } from '../../../kube/time.ts'
@@ -72,10 +72,11 @@ export class SleepRules {
     this.#environments.subscribe(({ object }) => onChange(object.metadata.namespace))
     for (const cache of [this.#schedules, this.#classes])
       cache.subscribe(({ initial }) => initial || onChange(undefined))
-    let wereKnown = false
+    let known = ''
     const look = () => {
-      if (wereKnown !== this.areKnown) onChange(undefined)
-      wereKnown = this.areKnown
+      const now = this.#all.map((cache) => `${cache.synced} ${cache.lastError?.message}`).join()
+      if (known !== now) onChange(undefined)
+      known = now
     }
     for (const cache of this.#all) {
       cache.onError(look)
@@ -88,9 +89,11 @@ export class SleepRules {
     return all.filter((cache) => cache !== undefined) as unknown as readonly Informer[]
   }
 
-  /** Whether every rule there is has been read; of a kind that is not installed there is none. */
-  get areKnown(): boolean {
-    return this.#all.every(({ synced, lastError }) => (synced ? !lastError : isStatusError(lastError, 'NotFound')))
+  /** Whether every rule for a namespace has been read; of a kind that is not installed there is none. */
+  areKnownIn(namespace: string): boolean {
+    return this.#all.every((cache) =>
+      cache.synced ? !cache.errorIn(namespace) : isStatusError(cache.lastError, 'NotFound'),
+    )
   }
 
   /** Undefined: no rule applies, or it is excluded from all. */
@@ -108,7 +111,8 @@ export class SleepRules {
       ...base,
       awake: own?.awake ?? shared?.awake ?? base.awake,
       byHand: own?.byHand ?? shared?.byHand ?? base.byHand,
-      grace: laterGrace(base.grace, object, environmentRule?.graceMs ?? defaultGraceMs),
+      // Without an Environment nothing says how long a new workload is needed: it comes in asleep.
+      grace: environmentRule ? laterGrace(base.grace, object, environmentRule.graceMs) : noRule.grace,
     }
     return { rule, isGroup: shared !== undefined || environmentRule !== undefined }
   }
@@ -158,8 +162,7 @@ export class SleepRules {
 
   /** The oldest: a second one in a namespace is a duplicate. */
   #environmentOf(namespace: string): Stored<Environment> | undefined {
-    const age = ({ metadata: { creationTimestamp, uid } }: StoredObject) => `${creationTimestamp} ${uid}`
-    return this.#environments?.list(namespace).toSorted((one, other) => age(one).localeCompare(age(other)))[0]
+    return oldestOf(this.#environments?.list(namespace) ?? [])
   }
 }
 

@@ -5,7 +5,7 @@ import { type KubeObject, type StoredObject, placeOf } from '../../../kube/objec
 import { ignoring } from '../../../kube/status-error.ts'
 import type { EventNote } from '../../../runtime/observability/event-recorder.ts'
 import { annotation } from '../model/annotations.ts'
-import type { EndpointSlice, ServicePort } from '../model/endpoints.ts'
+import { portsOf, type EndpointSlice } from '../model/endpoints.ts'
 import {
   formatSelector,
   isMirrored,
@@ -63,7 +63,7 @@ export class TakeoverActions {
 
   /** Writes first, removes after: there is always somewhere to go. */
   async #writeSlices(write: readonly KubeObject[], remove: readonly EndpointSlice[]): Promise<void> {
-    for (const slice of write) await this.#writeSlice(slice)
+    for (const slice of write) await writeSlice(this.#client, slice)
     await this.#removeSlices(remove)
   }
 
@@ -114,15 +114,16 @@ export class TakeoverActions {
       .patch(endpoints, placeOf(service.metadata), { type: 'merge', body })
       .catch(ignoring('NotFound', 'Conflict'))
   }
+}
 
-  async #writeSlice(slice: KubeObject): Promise<void> {
-    const { labels, ownerReferences } = slice.metadata
-    const body = { metadata: { labels, ownerReferences }, endpoints: slice['endpoints'], ports: slice['ports'] }
-    const patched = await this.#client
-      .patch(endpointSlices, placeOf(slice.metadata), { type: 'merge', body })
-      .catch(ignoring('NotFound'))
-    if (!patched) await this.#client.create(endpointSlices, slice)
-  }
+/** Writes a slice of ours, whether there is one of its name or not. */
+export async function writeSlice(client: Client, slice: KubeObject): Promise<void> {
+  const { labels, ownerReferences } = slice.metadata
+  const body = { metadata: { labels, ownerReferences }, endpoints: slice['endpoints'], ports: slice['ports'] }
+  const patched = await client
+    .patch(endpointSlices, placeOf(slice.metadata), { type: 'merge', body })
+    .catch(ignoring('NotFound'))
+  if (!patched) await client.create(endpointSlices, slice)
 }
 
 /** What the people of a Service are told once a step is done. */
@@ -150,10 +151,7 @@ function podsService(
   service: StoredObject,
   { selector, proxyPorts }: { readonly selector: Selector; readonly proxyPorts: ReadonlyMap<string, number> },
 ): KubeObject {
-  const { ports = [], publishNotReadyAddresses = false } = (service.spec ?? {}) as {
-    readonly ports?: readonly ServicePort[]
-    readonly publishNotReadyAddresses?: boolean
-  }
+  const { publishNotReadyAddresses = false } = (service.spec ?? {}) as { readonly publishNotReadyAddresses?: boolean }
   return {
     apiVersion: 'v1',
     kind: 'Service',
@@ -165,7 +163,7 @@ function podsService(
       clusterIP: 'None',
       selector,
       publishNotReadyAddresses,
-      ports: ports.map((each) => ({
+      ports: portsOf(service).map((each) => ({
         ...(each.name === undefined ? {} : { name: each.name }),
         port: each.port,
         protocol: each.protocol ?? 'TCP',

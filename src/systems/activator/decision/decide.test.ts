@@ -186,6 +186,11 @@ describe('decide', () => {
       { replicas: 2 },
     ],
     [
+      'leaves what an autoscaler looks after at the minimum in office hours, too',
+      { workload: { replicas: 2, formerReplicas: 5, autoscalerMin: 2 }, rule: { minReplicas: 2, awakeHours: office } },
+      { do: 'stay', because: 'minimum' },
+    ],
+    [
       'wakes to what it is told',
       { workload: { replicas: 0, formerReplicas: 3 }, rule: { wakeReplicas: 5 }, usage: { waiting: 1 } },
       { replicas: 5 },

@@ -47,6 +47,8 @@ export interface Observed {
   readonly rules: readonly Rule[]
   readonly usage: Usage
   readonly wake: WakeBackoff
+  /** How many replicas its sleep rule leaves it. */
+  readonly least?: number | undefined
   /** What the sleep rule of the workload wants; undefined without one, `unknown` while rules cannot be read. */
   readonly power: PowerDecision | 'unknown' | undefined
 }
@@ -107,7 +109,7 @@ export function decide(observed: Observed, now: number): Decision {
 function byPower(observed: Observed, workload: Workload, power: PowerDecision, now: number): Decision | undefined {
   const { rules, usage, wake } = observed
   const { wants, because, until } = power
-  const least = leastOf(rules)
+  const least = leastOf(rules, observed.least)
   if (because === 'being-deleted') return stay(because)
   if (wants === 'Awake' && workload.replicas <= least && workload.isSlept)
     return decideWake(workload, { rules, least, because, wake, waiting: usage.waiting }, now)
@@ -119,9 +121,9 @@ function byPower(observed: Observed, workload: Workload, power: PowerDecision, n
 }
 
 /** What the Services in front of a workload decide by their requests. */
-function onDemand({ rules, usage, wake, power }: Observed, workload: Workload, now: number): Decision {
+function onDemand({ rules, usage, wake, power, least: left }: Observed, workload: Workload, now: number): Decision {
   const hours = hoursOf(rules, now)
-  const least = leastOf(rules)
+  const least = leastOf(rules, left)
   const wanted = wantedBecause(usage.waiting, hours.open, least)
   if (wanted && workload.replicas < (wanted === 'minimum' ? least : 1))
     return decideWake(workload, { rules, least, because: wanted, wake, waiting: usage.waiting }, now)
@@ -152,8 +154,9 @@ function decideSleep(workload: Workload, because: Because, least: number): Decis
   return { do: 'sleep', because, replicas: least, former, resourceVersion }
 }
 
-function leastOf(rules: readonly Rule[]): number {
-  return Math.max(0, ...rules.map(({ minReplicas }) => minReplicas))
+/** How many replicas a workload keeps asleep, by the Services that lead to it and by its sleep rule. */
+export function leastOf(rules: readonly Pick<Rule, 'minReplicas'>[], least = 0): number {
+  return Math.max(least, ...rules.map(({ minReplicas }) => minReplicas))
 }
 
 function earliest(one: number | undefined, other: number | undefined): number | undefined {
@@ -173,8 +176,10 @@ function decideWake(workload: Workload, { rules, least, because, wake, waiting }
     return waiting > 0 ? { do: 'refuse', because: wake.because, until: wake.retryAt } : stay('asleep', wake.retryAt)
   }
   const explicit = rules.flatMap(({ wakeReplicas }) => wakeReplicas ?? [])
-  const usual =
-    workload.autoscalerMin === undefined ? (workload.formerReplicas ?? 1) : Math.max(1, workload.autoscalerMin)
+  const { formerReplicas = 1, autoscalerMin } = workload
+  // An autoscaler goes on from its least, except that a sleep rule wakes everything as it was.
+  const isLeftToIt = autoscalerMin !== undefined && (because === 'requested' || because === 'office-hours')
+  const usual = isLeftToIt ? autoscalerMin : Math.max(formerReplicas, autoscalerMin ?? 1)
   const replicas = Math.max(
     1,
     least,

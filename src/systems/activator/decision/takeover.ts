@@ -1,7 +1,7 @@
 import { ownLabel } from '../../../departures/subjects/own-machinery.ts'
 import { type KubeObject, type StoredObject, placeOf } from '../../../kube/object.ts'
 import { deepEqual } from '../../../kube/patches/patch.ts'
-import type { EndpointSlice, ServicePort } from '../model/endpoints.ts'
+import { portsOf, type EndpointSlice, type ServicePort } from '../model/endpoints.ts'
 
 /** Labels by which a Service finds its pods. */
 export type Selector = Readonly<Record<string, string>>
@@ -258,13 +258,12 @@ export function whyNotTakeover({ metadata: { name }, spec }: StoredObject): stri
 }
 
 function proxiesSlice({ service, proxies, proxyPorts }: TakeoverObserved): KubeObject {
-  const { ports = [] } = (service.spec ?? {}) as ServiceSpec
   const isV6 = proxies.some((address) => address.includes(':'))
   const own = ownSlice(service, `${proxiesSliceName(service.metadata.name)}${isV6 ? '-ipv6' : ''}`)
   return sliceTo(
     own,
     proxies,
-    ports.map(({ name = '', appProtocol }) => ({
+    portsOf(service).map(({ name = '', appProtocol }) => ({
       name,
       port: proxyPorts.get(name)!,
       protocol: 'TCP',

@@ -1,5 +1,5 @@
 import type { Usage } from './decide.ts'
-import { cell, inFlightOf, type Counters } from '../proxy/routing/counters.ts'
+import { cell, cellsPerSlot, inFlightOf, type Counters } from '../proxy/routing/counters.ts'
 
 interface RouteUse {
   readonly slot: number
@@ -83,8 +83,15 @@ export class UsageTracker {
     return this.#total(use.slot).map((count, index) => count - use.base[index]!)
   }
 
+  /** How many requests and tunnels of a route pods have answered, as far as that is told apart from answers of our own. */
+  answersOf(route: string): number {
+    const cells = this.cellsOf(route)
+    const counted = [cell.informational, cell.success, cell.redirect, cell.clientError, cell.tunnels]
+    return counted.reduce((sum, index) => sum + (cells?.[index] ?? 0), 0)
+  }
+
   #total(slot: number): Int32Array {
-    const total = new Int32Array(32)
+    const total = new Int32Array(cellsPerSlot)
     for (const counters of this.#counters()) {
       const cells = counters.slot(slot)
       for (let i = 0; i < total.length; i++) total[i]! += cells[i]!

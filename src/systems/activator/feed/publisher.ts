@@ -1,5 +1,5 @@
 import type { Core } from '../cluster/core.ts'
-import { observeBackends } from '../cluster/observe.ts'
+import { observeBackends, persistedWakeMs } from '../cluster/observe.ts'
 import type { ServicePort } from '../model/endpoints.ts'
 import { sumOf, type TargetLoad } from '../proxy/planes/data-plane.ts'
 import { routeDefaults, type Address, type RouteConfig } from '../proxy/routing/route.ts'
@@ -107,12 +107,18 @@ export class Publisher {
   #stateOf(service: OnDemandService, port: ServicePort | undefined): TargetState | undefined {
     const { workloads, caches } = this.#parts
     const { addresses, protocol } = observeBackends(service, caches.slices, port)
-    if (this.isAsleep(service)) return this.#refusal(service) ?? { is: 'cold' }
+    if (this.isAsleep(service)) return this.#refusal(service) ?? this.#cold(service)
     if (addresses.length > 0) return { is: 'warm', endpoints: this.#share(service, addresses), protocol }
     const [main] = service.settings.workloads
     if (main && workloads.find(main) === 'absent')
       return { is: 'refusing', because: 'target-gone', retryAfterSeconds: 5 }
-    return this.#refusal(service) ?? { is: 'cold' }
+    return this.#refusal(service) ?? this.#cold(service)
+  }
+
+  #cold({ settings: { workloads } }: OnDemandService): TargetState {
+    const main = workloads[0] && this.#parts.workloads.lastSeen(workloads[0])
+    const expectedWakeMs = main && persistedWakeMs(main)
+    return { is: 'cold', ...(expectedWakeMs === undefined ? {} : { expectedWakeMs }) }
   }
 
   /** Where a pod takes only so many requests at a time, replicas keep out of each other's way. */

@@ -48,6 +48,21 @@ describe('a Service’s annotations', () => {
     })
   })
 
+  it('are named where proxless has a setting that means nothing here, or none of that name', () => {
+    const { faults } = readServiceSettings(
+      service({
+        'proxless/deployment': 'web',
+        'proxless/scale-down-check-interval-seconds': '5',
+        'proxless/ttl': '5',
+        'proxless/last-used': '2026-01-01T00:00:00Z',
+      }),
+    )
+    expect(faults.map((fault) => `${fault.annotation} ${fault.message}`)).toEqual([
+      expect.stringMatching(/^proxless\/scale-down-check-interval-seconds has no effect: .*interval/) as string,
+      expect.stringMatching(/^proxless\/ttl has no effect: .*proxless\/ttl-seconds/) as string,
+    ])
+  })
+
   it('name the real Service where the annotated one stands before the proxy', () => {
     expect(readServiceSettings(service({ 'proxless/deployment': 'web', 'proxless/service': 'real' })).backend).toBe(
       'real',

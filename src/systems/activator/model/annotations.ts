@@ -19,6 +19,7 @@ export const annotation = {
   asleepUntil: 'sojourn.dev/asleep-until',
   byHandSince: 'sojourn.dev/by-hand-since',
   asleepSince: 'sojourn.dev/asleep-since',
+  wakeSeconds: 'sojourn.dev/wake-seconds',
   contended: 'sojourn.dev/contended',
   sleep: 'sojourn.dev/sleep',
   waitingPage: 'sojourn.dev/waiting-page',

@@ -68,11 +68,13 @@ function covers(outer: string, host: string): boolean {
   return outer === host || (outer.startsWith('*.') && host.endsWith(outer.slice(1)))
 }
 
-function overlap(one: string, other: string): boolean {
+/** Whether one of two hosts or wildcards includes the other. */
+export function overlap(one: string, other: string): boolean {
   return covers(one, other) || covers(other, one)
 }
 
-function wildcardsOver(host: string): readonly string[] {
+/** The wildcards that include a host. */
+export function wildcardsOver(host: string): readonly string[] {
   const labels = host.replace(/^\*\./, '').split('.')
   return labels.slice(1).map((_, index) => `*.${labels.slice(index + 1).join('.')}`)
 }

@@ -11,6 +11,8 @@ export type ForeignWindow = WindowState | { readonly asIs: true; readonly until:
 export interface ForeignRule {
   readonly window: (now: number) => ForeignWindow
   readonly graceMs?: number
+  /** How many replicas stay while asleep. */
+  readonly least?: number
   /** What of it cannot be honoured; the workload stays awake. */
   readonly fault?: string
 }
@@ -20,6 +22,7 @@ export const downscalerMemory = 'downscaler/original-replicas'
 
 const key = (name: string) => `downscaler/${name}`
 const schedules = ['uptime', 'downtime', 'upscale-period', 'downscale-period'].map(key)
+const remaining = ['downtime-replicas', 'downscale-replicas'].map(key)
 const forced = ['force-uptime', 'force-downtime'].map(key)
 const always: ForeignWindow = { open: true, until: Infinity }
 
@@ -32,8 +35,18 @@ export function downscalerRule(objects: readonly StoredObject[], now: number): F
   const grace = nearest([key('grace-period')])[key('grace-period')]
   const graceMs =
     grace === undefined ? undefined : /^\d+$/.test(grace) ? Number(grace) * 1000 : parseLongDuration(grace)
+  const kept = nearest(remaining)
+  const least = remaining.map((each) => kept[each]).find((text) => text !== undefined)
+  const isWrong = least !== undefined && !/^\d{1,6}$/.test(least)
   const found = forcedRule(nearest(forced), now) ?? scheduleRule(nearest(schedules))
-  return found && (graceMs === undefined ? found : { ...found, graceMs })
+  if (found && isWrong) return refused(`"${least.slice(0, 100)}" is no number of replicas`)
+  return (
+    found && {
+      ...found,
+      ...(graceMs === undefined ? {} : { graceMs }),
+      ...(least === undefined ? {} : { least: Number(least) }),
+    }
+  )
 }
 
 function forcedRule(scope: Readonly<Record<string, string>>, now: number): ForeignRule | undefined {

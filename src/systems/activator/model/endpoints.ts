@@ -1,6 +1,9 @@
 import type { StoredObject } from '../../../kube/object.ts'
 import type { Address } from '../proxy/routing/route.ts'
 
+/** The label by which `sojourn up` tells of a container without a command. */
+const simulatedMark = 'sojourn.dev/simulated'
+
 interface SliceEndpoint {
   readonly addresses?: readonly string[]
   readonly conditions?: { readonly ready?: boolean; readonly serving?: boolean; readonly terminating?: boolean }
@@ -35,9 +38,14 @@ export interface Backends {
   readonly protocol: 'http1' | 'h2c'
 }
 
+/** The ports of a Service. */
+export function portsOf({ spec }: StoredObject): readonly ServicePort[] {
+  return ((spec ?? {}) as { readonly ports?: readonly ServicePort[] }).ports ?? []
+}
+
 /** The port of a Service that requests go to: the one asked for by name or number, else its first. */
 export function portOf(service: StoredObject, wanted: string | undefined): ServicePort | undefined {
-  const { ports = [] } = (service.spec ?? {}) as { readonly ports?: readonly ServicePort[] }
+  const ports = portsOf(service)
   if (wanted === undefined) return ports[0]
   return ports.find(({ name, port }) => name === wanted || String(port) === wanted)
 }
@@ -49,7 +57,8 @@ export function backendsOf(
   which: 'ready' | 'all' = 'ready',
 ): Backends {
   const found = new Map<string, Address>()
-  for (const { endpoints, ports, addressType } of slices) {
+  for (const { endpoints, ports, addressType, metadata } of slices) {
+    const isSimulated = metadata.labels?.[simulatedMark] === 'true'
     if (addressType === 'FQDN') continue
     const target = ports?.find(({ name = '' }) => name === (port.name ?? ''))
     if (target?.port === undefined) continue
@@ -58,7 +67,7 @@ export function backendsOf(
       // A slice that does not say whether a pod is ready means that it is.
       if (host === undefined || (which === 'ready' && conditions.ready === false) || conditions.terminating === true)
         continue
-      found.set(`${host} ${target.port}`, { host, port: target.port })
+      found.set(`${host} ${target.port}`, { host, port: target.port, ...(isSimulated ? { isSimulated } : {}) })
     }
   }
   return { addresses: [...found.values()], protocol: port.appProtocol === 'kubernetes.io/h2c' ? 'h2c' : 'http1' }

@@ -1,4 +1,4 @@
-import type { DomainRules } from './domain-rules.ts'
+import { overlap, wildcardsOver, type DomainRules } from './domain-rules.ts'
 
 /** A Service's claim to hosts. */
 export interface Claim {
@@ -66,11 +66,20 @@ export class HostClaims {
     })
   }
 
-  /** Other Services that claim a domain of this one, and do not share it by path. */
+  /** Other Services that claim a domain of this one, and do not share it by path; those of other namespaces also by a wildcard. */
   rivals(id: string): ReadonlySet<string> {
     const claim = this.#claims.get(id)
-    const others = (claim?.domains ?? []).flatMap((domain) => [...(this.#contenders.get(domain) ?? [])])
-    return new Set(others.filter((other) => other !== id && claim && areRivals(claim, this.#claims.get(other))))
+    const rivals = new Set<string>()
+    for (const domain of claim?.domains ?? [])
+      for (const host of this.#overlapping(domain))
+        for (const other of this.#contenders.get(host) ?? [])
+          if (claim && other !== id && areRivals(claim, this.#claims.get(other), host === domain)) rivals.add(other)
+    return rivals
+  }
+
+  #overlapping(domain: string): readonly string[] {
+    const below = domain.startsWith('*.') ? [...this.#contenders.keys()].filter((host) => overlap(domain, host)) : []
+    return [...new Set([domain, ...wildcardsOver(domain), ...below])]
   }
 
   isClaimedIn(namespace: string, domain: string): boolean {
@@ -137,8 +146,9 @@ function ownerFor(claim: Claim, owners: HostOwners | undefined): string | undefi
   return namespaceOf(claim) === namespaceOf(first) ? byPath.get(claim.pathPrefix)?.id : first.id
 }
 
-function areRivals(one: Claim, other: Claim | undefined): boolean {
-  return other !== undefined && (namespaceOf(one) !== namespaceOf(other) || one.pathPrefix === other.pathPrefix)
+function areRivals(one: Claim, other: Claim | undefined, isSameHost: boolean): boolean {
+  if (other === undefined) return false
+  return namespaceOf(one) !== namespaceOf(other) || (isSameHost && one.pathPrefix === other.pathPrefix)
 }
 
 function hostsOf(claim: Claim | undefined): readonly string[] {

@@ -10,7 +10,14 @@ interface PodStatus {
 
 interface ContainerStatus {
   readonly name: string
-  readonly state?: { readonly waiting?: { readonly reason?: string; readonly message?: string } }
+  readonly restartCount?: number
+  readonly state?: ContainerState
+  readonly lastState?: ContainerState
+}
+
+interface ContainerState {
+  readonly waiting?: { readonly reason?: string; readonly message?: string }
+  readonly terminated?: { readonly reason?: string; readonly exitCode?: number }
 }
 
 /** States in which every container is for a moment. */
@@ -20,13 +27,25 @@ const maxMessage = 300
 /** What keeps a pod from becoming ready, if its status says: CrashLoopBackOff, ImagePullBackOff, Unschedulable and the like. */
 export function podFailure({ metadata, status }: StoredObject): WakeFailure | undefined {
   const { conditions = [], containerStatuses = [], initContainerStatuses = [] } = (status ?? {}) as PodStatus
-  for (const { name, state } of [...initContainerStatuses, ...containerStatuses]) {
+  const statuses = [...initContainerStatuses, ...containerStatuses]
+  for (const { name, state } of statuses) {
     const { reason, message = '' } = state?.waiting ?? {}
     if (reason !== undefined && !passing.has(reason))
       return {
         reason,
         message: `Pod ${metadata.name}, container ${name}: ${reason} ${message}`.trim().slice(0, maxMessage),
       }
+  }
+  // Between two starts, or just started again.
+  for (const { name, state, lastState, restartCount = 0 } of statuses) {
+    const { exitCode, reason } = state?.terminated ?? (restartCount > 0 ? lastState?.terminated : undefined) ?? {}
+    if (exitCode === undefined || (exitCode === 0 && restartCount === 0)) continue
+    const ended =
+      reason === 'OOMKilled' ? 'was killed: it took more memory than its limit' : `ended with code ${exitCode}`
+    return {
+      reason: reason === 'OOMKilled' ? reason : 'CrashLoopBackOff',
+      message: `Pod ${metadata.name}, container ${name} ${ended}, and has been restarted ${restartCount} times.`,
+    }
   }
   const scheduled = findCondition(conditions, 'PodScheduled')
   if (scheduled?.status !== 'False') return undefined

@@ -1,4 +1,12 @@
-import { groupResource, type ResourceType, type StoredObject } from '../../../kube/object.ts'
+import {
+  groupResource,
+  parseApiVersion,
+  type KubeObject,
+  type ResourceType,
+  type StoredObject,
+} from '../../../kube/object.ts'
+import { formatTime } from '../../../kube/time.ts'
+import { annotation } from './annotations.ts'
 
 /** How a kind that is put to sleep by a patch of the object itself says whether it runs. */
 export interface PowerKind {
@@ -6,6 +14,8 @@ export interface PowerKind {
   readonly replicas: (object: StoredObject) => number
   /** What a merge patch sets for that many replicas. */
   readonly patch: (replicas: number) => Patch
+  /** What an Event says of such an object that now rests, or runs again. */
+  readonly words?: readonly [rests: string, runs: string]
 }
 
 interface Patch {
@@ -24,16 +34,19 @@ const kinds: Readonly<Record<string, PowerKind>> = {
   'cronjobs.batch': {
     replicas: ({ spec }) => ((spec as { readonly suspend?: boolean } | undefined)?.suspend ? 0 : 1),
     patch: (replicas) => ({ spec: { suspend: replicas === 0 } }),
+    words: ['Suspended', 'Resumed'],
   },
   // KEDA deletes its HorizontalPodAutoscaler while paused, so that nothing but us scales the target.
   'scaledobjects.keda.sh': {
     replicas: ({ metadata: { annotations = {} } }) =>
       annotations[kedaPaused] === 'true' || `${kedaPaused}-replicas` in annotations ? 0 : 1,
     patch: (replicas) => ({ annotations: { [kedaPaused]: replicas === 0 ? 'true' : null } }),
+    words: ['Paused', 'Resumed'],
   },
   'clusters.postgresql.cnpg.io': {
     replicas: ({ metadata: { annotations = {} } }) => (annotations[hibernation] === 'on' ? 0 : 1),
     patch: (replicas) => ({ annotations: { [hibernation]: replicas === 0 ? 'on' : 'off' } }),
+    words: ['Hibernated', 'Resumed'],
   },
   'rollouts.argoproj.io': byReplicas,
 }
@@ -44,6 +57,29 @@ const hibernation = 'cnpg.io/hibernation'
 /** Undefined for a kind that is scaled by its scale subresource only. */
 export function powerKindOf(type: ResourceType): PowerKind | undefined {
   return type.group === 'apps' ? byReplicas : kinds[groupResource(type)]
+}
+
+/** What an Event says was done to an object that now has so many replicas. */
+export function scaledText(type: ResourceType, replicas: number, former?: number): string {
+  const [rests, runs] = powerKindOf(type)?.words ?? []
+  if (rests !== undefined && runs !== undefined) return replicas === 0 ? rests : runs
+  return `Scaled ${former === undefined ? '' : `from ${former} `}to ${replicas}`
+}
+
+/** A manifest as the activator leaves what it puts to sleep; unchanged where that never sleeps, sleeps already, or is scaled by its owner. */
+export function asleep(manifest: KubeObject, now: number): KubeObject {
+  const { apiVersion, kind, metadata } = manifest
+  const { group } = parseApiVersion(apiVersion)
+  const isCore = group === 'apps' && (kind === 'Deployment' || kind === 'StatefulSet')
+  const power = isCore ? byReplicas : kinds[`${kind.toLowerCase()}s.${group}`]
+  const object = manifest as StoredObject
+  const replicas = power?.replicas(object) ?? 0
+  const isOwned = metadata.ownerReferences?.some(({ controller }) => controller)
+  if (!power || replicas === 0 || isOwned || losesDataAsleep(object)) return manifest
+  const { spec, annotations } = power.patch(0)
+  const noted = { [annotation.formerReplicas]: String(replicas), [annotation.asleepSince]: formatTime(now) }
+  const marks = { ...metadata.annotations, ...noted, ...annotations } as Readonly<Record<string, string>>
+  return { ...manifest, metadata: { ...metadata, annotations: marks }, spec: { ...(manifest.spec as object), ...spec } }
 }
 
 /** Whether a sleep rule of a namespace is about this kind, given its subresources. */

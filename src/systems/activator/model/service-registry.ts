@@ -93,10 +93,6 @@ export class ServiceRegistry {
   all(): Iterable<OnDemandService> {
     return this.#services.values()
   }
-
-  get size(): number {
-    return this.#services.size
-  }
 }
 
 /** One string per workload, the same for a reference and the object. */

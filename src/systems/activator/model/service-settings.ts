@@ -93,9 +93,22 @@ export function readServiceSettings(
     scaling: scalingSettings(read, defaults),
     proxy: proxySettings(read, defaults, isShown),
     takeover: { enabled: read.flag(annotation.takeover, false), bypassAfterMs: read.bypassAfterMs() },
-    faults,
+    faults: [...faults, ...unknownOf(annotations)],
   }
 }
+
+/** Settings of proxless that have no meaning here are named: a user who set one expects an effect. */
+function unknownOf(annotations: Readonly<Record<string, string>>): readonly Fault[] {
+  const unknown = Object.keys(annotations).filter((key) => key.startsWith('proxless/') && !known.has(key))
+  return unknown.map((key) => {
+    const why = key.includes('interval')
+      ? 'the activator acts at once on changes and on the end of the TTL, and asks at no interval'
+      : `no setting has this name; there are ${[...known].filter((each) => each.startsWith('proxless/') && each !== annotation.lastUsed).join(', ')}`
+    return { annotation: key, message: `has no effect: ${why}. Remove it` }
+  })
+}
+
+const known: ReadonlySet<string> = new Set(Object.values(annotation))
 
 function workloadsOf(read: AnnotationReader, deployment: string | undefined, namespace: string): ObjectRef[] {
   const main =

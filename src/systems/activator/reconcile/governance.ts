@@ -21,6 +21,8 @@ export interface Governed {
   readonly users: readonly OnDemandService[]
   /** The earliest at which it can be idle if it is in use now: nothing tells when the last request has ended. */
   readonly idleAt?: number
+  /** How many replicas the rule leaves it asleep. */
+  readonly least?: number | undefined
 }
 
 /** The longest that a workload waits for those that wake before it, or sleep before it. */
@@ -65,16 +67,18 @@ export class Governance {
     const { rules, registry, usage, now } = this.#parts
     const { namespace = '' } = object.metadata
     const applied = this.#isOwned(object) ? undefined : rules.of(object)
-    if (!applied) return { power: rules.areKnown ? undefined : 'unknown', users: routes }
+    const isKnown = rules.areKnownIn(namespace)
+    if (!applied) return { power: isKnown ? undefined : 'unknown', users: routes }
     const users = applied.isGroup ? registry.ofNamespace(namespace) : routes
     const at = now()
     const used = usage.of(users, at)
     const isRequested = applied.isGroup && (this.#requestedAt.get(namespace) ?? 0) > (asleepSince(object) ?? Infinity)
     const usedAt = Math.max(used.lastUsedAt, this.#usedAt.get(idOf(object)) ?? 0)
     const window = rules.windowOf(applied, at)
-    this.#reportFault(object, applied, window === 'missing')
+    const least = 'replicas' in ((object.spec ?? {}) as object) ? applied.foreign?.least : undefined
+    if (isKnown) this.#reportFault(object, applied, window === 'missing')
     if (typeof window === 'object' && 'asIs' in window)
-      return { power: { wants: 'AsIs', because: 'outside-awake-hours', until: window.until }, users }
+      return { power: { wants: 'AsIs', because: 'outside-awake-hours', until: window.until }, users, least }
     const facts = {
       waiting: used.waiting + (isRequested ? 1 : 0),
       inFlight: used.inFlight,
@@ -82,8 +86,8 @@ export class Governance {
       window,
       isUseVisible: users.length > 0 && !users.some(isBypassed),
     }
-    const power = rules.areKnown ? decidePower(applied.rule, facts, at) : 'unknown'
-    return { power, users, idleAt: at + (applied.rule.idleAfterMs ?? defaultIdleMs) }
+    const power = isKnown ? decidePower(applied.rule, facts, at) : 'unknown'
+    return { power, users, least, idleAt: at + (applied.rule.idleAfterMs ?? defaultIdleMs) }
   }
 
   /** When to look again, if others must wake or sleep before this workload. */
@@ -149,7 +153,7 @@ export class Governance {
     const missing = `"${name}" is neither the name of a WorkSchedule nor like "Mon-Fri 08:00-18:00 Europe/Berlin"`
     const fault = foreign?.fault ?? (isMissing ? missing : undefined)
     const id = `${idOf(object)} ${fault}`
-    if (fault === undefined || this.#told.has(id) || !this.#parts.rules.areKnown) return
+    if (fault === undefined || this.#told.has(id)) return
     this.#told.add(id)
     const reason = isMissing ? 'NoSuchSchedule' : 'RuleRefused'
     this.#parts.events.record(object, { type: 'Warning', reason, message: `It stays awake: ${fault}.` })

@@ -7,6 +7,7 @@ import type { Core } from '../cluster/core.ts'
 import { annotation, isOnDemand, missingTarget, type Fault } from '../model/annotations.ts'
 import { readServiceSettings, type SettingDefaults } from '../model/service-settings.ts'
 import { companionName, innerHosts, type HostClaims } from '../model/host-claims.ts'
+import { overlap } from '../model/domain-rules.ts'
 import { backendsOf, portOf } from '../model/endpoints.ts'
 import { podSlicesOf } from '../cluster/observe.ts'
 import type { Address } from '../proxy/routing/route.ts'
@@ -265,7 +266,7 @@ export class ServiceReconciler {
     const kept = wanted.filter(
       (domain) =>
         !lost.includes(domain) &&
-        [...claims.rivals(id)].some((other) => claims.lost(other).some((each) => each.domain === domain)),
+        [...claims.rivals(id)].some((other) => claims.lost(other).some((each) => overlap(each.domain, domain))),
     )
     if (lost.length + kept.length === 0) return undefined
     const parts = [
@@ -285,11 +286,15 @@ export class ServiceReconciler {
   }
 
   async #accompany(object: StoredObject, service: OnDemandService): Promise<void> {
-    const { companionPort, peers, actions, dryRun } = this.#parts
+    const { companionPort, peers, actions, takeover, dryRun } = this.#parts
     // A Service that stands before the proxy by itself needs no other.
     if (dryRun || companionPort === undefined || service.settings.backend !== service.name) return
     const existing = this.#companionOf(service.namespace, service.name)
-    await actions.ensureCompanion(object, existing, { addresses: peers.addresses, port: companionPort })
+    await actions.ensureCompanion(object, existing, {
+      addresses: peers.addresses,
+      port: companionPort,
+      isReleasing: takeover.isReleasing,
+    })
   }
 
   async #dismiss(namespace: string, name: string, object: StoredObject | undefined): Promise<void> {

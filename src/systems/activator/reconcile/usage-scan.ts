@@ -2,6 +2,8 @@ import { keyOf } from '../../../kube/key.ts'
 import type { ObjectRef } from '../../../kube/object.ts'
 import type { Core } from '../cluster/core.ts'
 import { notedReplicas, persistedLastUsed } from '../cluster/observe.ts'
+import { wakeFailureOf } from '../model/service-conditions.ts'
+import type { OnDemandService } from '../model/service-registry.ts'
 import type { WorkQueues } from './work-queues.ts'
 import { persistEveryMs } from './workload-reconciler.ts'
 
@@ -23,7 +25,10 @@ export class UsageScan {
     for (const id of usage.scan(now)) {
       const service = registry.get(id)
       const due = service?.settings.workloads.filter(
-        (each) => this.#isReduced(each) || this.#isStale(each, persistEveryMs(service.settings.scaling.ttlMs), now),
+        (each) =>
+          this.#isFailing(service) ||
+          this.#isReduced(each) ||
+          this.#isStale(each, persistEveryMs(service.settings.scaling.ttlMs), now),
       )
       if (due) queues.enqueueWorkloads(due)
     }
@@ -47,6 +52,12 @@ export class UsageScan {
     const type = workloads.of(keyOf(ref))?.type
     if (!object || !type || lastUsedAt - (persistedLastUsed(object) ?? 0) < 1000) return
     await actions.mark({ type, ref }, { lastUsed: { at: lastUsedAt, seen: object } })
+  }
+
+  /** Its last wake failed: an answer shows that it works again. */
+  #isFailing({ namespace, name }: OnDemandService): boolean {
+    const service = this.#parts.caches.services.get(namespace, name)
+    return service !== undefined && wakeFailureOf(service) !== undefined
   }
 
   /** Fewer replicas than before it was scaled down: it may be serving at its minimum, where no request ever waits. */

@@ -10,11 +10,12 @@ import { probeActivity } from '../cluster/activity.ts'
 import type { Core } from '../cluster/core.ts'
 import type { SleepRules } from '../cluster/sleep-rules.ts'
 import { annotation, onDemandLabel } from '../model/annotations.ts'
-import { decide, type Decision, type Workload } from '../decision/decide.ts'
+import { decide, leastOf, type Decision, type Workload } from '../decision/decide.ts'
 import { notedReplicas, observeWorkload, persistedLastUsed, ruleOf } from '../cluster/observe.ts'
 import type { Publisher } from '../feed/publisher.ts'
 import { workloadId, type OnDemandService } from '../model/service-registry.ts'
 import { afterWaking, wakeFailureOf, whileContended, type WakeFailure } from '../model/service-conditions.ts'
+import { scaledText } from '../model/power-kinds.ts'
 import { asleepSince } from '../model/sleep-annotations.ts'
 import type { Governance, Governed } from './governance.ts'
 import type { WorkQueues } from './work-queues.ts'
@@ -31,6 +32,7 @@ export interface WorkloadReconcilerParts extends Core {
   /** Another process wakes, and learns from this one's counters that requests wait. */
   readonly isProxy: boolean
   readonly onDecision: (workload: string, decision: Decision) => void
+  readonly onWoken: (routes: readonly OnDemandService[], tookMs: number) => void
 }
 
 const recheckMs = 5000
@@ -39,6 +41,8 @@ const minPersistMs = 30_000
 /** How long to wait for surplus pods to be removed; after that, another controller keeps more than it should. */
 const podRemovalTimeoutMs = 5000
 const podRemovalPollMs = 50
+/** How long pods must be ready until a workload counts as woken that failed before and has answered no request since. */
+const steadyMs = 10_000
 
 /** How much newer a last use must be before it is worth a write. */
 export function persistEveryMs(ttlMs: number): number {
@@ -54,6 +58,13 @@ export class WorkloadReconciler {
   readonly #recalled = new Set<string>()
   /** Workloads that are named and were not there when last looked at. */
   readonly #absent = new Set<string>()
+  /** How long the last wake of each workload took. */
+  readonly #wakeMs = new Map<string, number>()
+  /** The last failure of each Service: how many answers had come by then, what failed, and since when pods have been ready again. */
+  readonly #failures = new Map<
+    string,
+    { readonly answers: number; readonly message: string; readonly readySince?: number | undefined }
+  >()
 
   constructor(parts: WorkloadReconcilerParts) {
     this.#parts = parts
@@ -68,6 +79,8 @@ export class WorkloadReconciler {
     const informer = workloads.of(key)
     this.#notePresence(id, object, routes)
     if (!informer) return routes.length > 0 ? wakeAt(now() + recheckMs) : settled
+    // The first objects of a kind come before its cache is complete.
+    if (object === 'unknown' && routes.length === 0) return wakeAt(now() + retryMs)
     const governed: Governed =
       typeof object === 'string'
         ? { power: undefined, users: routes }
@@ -107,7 +120,7 @@ export class WorkloadReconciler {
   #decide(
     id: string,
     workload: Workload | 'unknown' | 'absent',
-    { power, routes }: Governed & { readonly routes: readonly OnDemandService[] },
+    { power, least, routes }: Governed & { readonly routes: readonly OnDemandService[] },
   ): Decision {
     const { usage, wakeAttempts, now, onDecision, takeover } = this.#parts
     const at = now()
@@ -118,6 +131,7 @@ export class WorkloadReconciler {
         usage: usage.of(routes, at),
         wake: { ...wakeAttempts.of(id), until: this.#wakingUntil(id, routes) },
         power,
+        least,
       },
       at,
     )
@@ -160,12 +174,13 @@ export class WorkloadReconciler {
       return wakeAt(now() + recheckMs)
     }
     try {
-      const version = await actions.wake(target, decision.replicas, decision.resourceVersion)
+      const usedAt = decision.because === 'requested' ? now() : undefined
+      const version = await actions.wake(target, decision.replicas, decision.resourceVersion, usedAt)
       const since = wakeAttempts.began(id, now())
       if (version !== undefined) {
         this.#expect(subject, version)
         log.info('woke', { workload: id, because: decision.because, replicas: decision.replicas })
-        const message = `Scaled to ${decision.replicas}: ${sentence[decision.because] ?? decision.because}.`
+        const message = `${scaledText(target.type, decision.replicas)}: ${sentence[decision.because] ?? decision.because}.`
         events.record(object, { type: 'Normal', reason: 'Woken', message })
       }
       return routes.length === 0 ? settled : wakeAt(since + readinessTimeoutOf(routes))
@@ -201,6 +216,8 @@ export class WorkloadReconciler {
   }
 
   #tellFailure(routes: readonly OnDemandService[], failure: WakeFailure): Promise<void> {
+    const { usage } = this.#parts
+    for (const { id } of routes) this.#failures.set(id, { answers: usage.answersOf(id), message: failure.message })
     return this.#tellServices(routes, (service, at) => afterWaking(service, failure, at))
   }
 
@@ -256,14 +273,15 @@ export class WorkloadReconciler {
     const { id, object, target } = subject
     const { replicas, former, because } = decision
     const used = subject.governed.users.length === 0 ? undefined : lastUsedAt
-    const version = await actions.sleep(target, { ...decision, lastUsedAt: used, now: now() })
+    const wakeMs = this.#wakeMs.get(id)
+    const version = await actions.sleep(target, { ...decision, lastUsedAt: used, wakeMs, now: now() })
     if (replicas === 0) publisher.noteAsleep(id, version)
     wakeAttempts.forget(id)
     this.#seen.set(id, replicas)
     this.#expect(subject, version)
     const idle = `idle for ${formatDuration(Math.floor((now() - lastUsedAt) / 1000) * 1000)}`
     log.info('put to sleep', { workload: id, because, former })
-    const message = `Scaled from ${former} to ${replicas}: ${because === 'idle' ? idle : (sentence[because] ?? because)}.`
+    const message = `${scaledText(target.type, replicas, former)}: ${because === 'idle' ? idle : (sentence[because] ?? because)}.`
     events.record(object, { type: 'Normal', reason: 'Slept', message })
     if (replicas === 0) return 'asleep'
     await this.#untilGone(subject, replicas)
@@ -310,7 +328,7 @@ export class WorkloadReconciler {
     const { wakeAttempts, publisher, usage, now, events, log, workloads, actions } = this.#parts
     if (typeof workload === 'string' || workload.replicas === 0) return
     const main = routes.filter((route) => isMain(route, id))
-    if (main.length === 0 || main.some((route) => publisher.isReachable(route))) return wakeAttempts.forget(id)
+    if (main.length === 0 || main.some((route) => publisher.isReachable(route))) return this.#noteReady(id, main)
     const { waiting } = usage.of(main, now())
     if (now() < wakeAttempts.of(id).retryAt) return
     const since = waiting > 0 ? wakeAttempts.began(id, now()) : wakeAttempts.since(id)
@@ -327,6 +345,16 @@ export class WorkloadReconciler {
     await this.#tellFailure(main, { reason, message })
   }
 
+  #noteReady(id: string, routes: readonly OnDemandService[]): void {
+    const { wakeAttempts, isProxy, onWoken, now } = this.#parts
+    const since = wakeAttempts.since(id)
+    wakeAttempts.forget(id)
+    if (since === undefined || isProxy || routes.length === 0) return
+    const tookMs = Math.max(0, now() - since)
+    this.#wakeMs.set(id, tookMs)
+    onWoken(routes, tookMs)
+  }
+
   /** Until when a workload that was woken may take to have a ready pod, or when a failing one is tried again. */
   #wakingUntil(id: string, routes: readonly OnDemandService[]): number | undefined {
     const { wakeAttempts, publisher, now } = this.#parts
@@ -340,15 +368,33 @@ export class WorkloadReconciler {
 
   /** Ready pods of a Service cannot be reached: a person has to correct that. Told once, until a pod is reached. */
   noteFault(id: string, fault: string): void {
-    const { registry, caches, events, log } = this.#parts
+    const { registry, caches, log } = this.#parts
     const route = registry.get(id)
     const service = route && caches.services.get(route.namespace, route.name)
     if (!route || !service) return
-    const message = `A pod is ready, but: ${fault} (targetPort ${route.port?.targetPort ?? route.port?.port}).`
-    if (wakeFailureOf(service)?.message === message) return
-    log.error('pods cannot be reached', { service: id, error: message })
-    events.record(service, { type: 'Warning', reason: 'ConnectionRefused', message })
-    void this.#tellFailure([route], { reason: 'ConnectionRefused', message }).catch(() => {})
+    const [what, hint] = fault.split('. ', 2)
+    const port = route.port?.targetPort ?? route.port?.port
+    const message = `A pod is ready, but: ${what} (targetPort ${port}).${hint === undefined ? '' : ` ${hint}`}`
+    if (this.#failures.get(id)?.message === message) return
+    this.#failures.set(id, { answers: 0, message })
+    this.#tellFault(route, service, message).catch((error: unknown) => {
+      this.#failures.delete(id)
+      log.error('could not tell why pods cannot be reached', { service: id, error })
+    })
+  }
+
+  /** A container that ends again and again is ready for moments: its pod says more than its port. */
+  async #tellFault(route: OnDemandService, service: StoredObject, message: string): Promise<void> {
+    const { workloads, actions, events, log } = this.#parts
+    const object = route.settings.workloads.map((each) => workloads.lastSeen(each))[0]
+    const why = object && (await actions.whyNotReady(object))
+    const failure = why ?? { reason: 'ConnectionRefused', message }
+    const known = wakeFailureOf(service)
+    await this.#tellFailure([route], failure)
+    this.#failures.set(route.id, { ...this.#failures.get(route.id)!, message })
+    if (known?.reason === failure.reason && known.message === failure.message) return
+    log.error('pods cannot be reached', { service: route.id, error: failure.message })
+    events.record(service, { type: 'Warning', ...failure })
   }
 
   /** The label, and now and then the last use: what other replicas and people go by. Answers whether it wrote. */
@@ -356,7 +402,8 @@ export class WorkloadReconciler {
     const { id, object, target, routes } = subject
     const { usage, actions, governance, peers, now, dryRun } = this.#parts
     if (dryRun) return false
-    const least = Math.max(0, ...routes.map(({ settings }) => settings.scaling.minReplicas))
+    const rules = routes.map(({ settings }) => settings.scaling)
+    const least = leastOf(rules, subject.governed.least)
     if (peers.leading && replicas > least && asleepSince(object) !== undefined) {
       const { version, contention } = await governance.noteRise(target, object)
       this.#expect(subject, version)
@@ -364,10 +411,8 @@ export class WorkloadReconciler {
       return true
     }
     if (routes.length === 0) return false
-    // Pods that are listed are not reached yet: a refused port shows only once a request waits for it.
-    const isReached = (route: OnDemandService) =>
-      isMain(route, id) && this.#parts.publisher.isReachable(route) && usage.of([route], now()).waiting === 0
-    if (routes.some(isReached)) await this.#tellServices(routes, (service, at) => afterWaking(service, undefined, at))
+    const isWoken = (route: OnDemandService) => isMain(route, id) && this.#isWoken(route, subject.key)
+    if (routes.some(isWoken)) await this.#tellServices(routes, (service, at) => afterWaking(service, undefined, at))
     const contention = object.metadata.annotations?.[annotation.contended]
     await this.#tellServices(routes, (service, at) => whileContended(service, contention, at))
     const isUnmarked = peers.leading && object.metadata.labels?.[onDemandLabel.key] !== onDemandLabel.value
@@ -384,6 +429,26 @@ export class WorkloadReconciler {
     return version !== undefined
   }
 
+  /**
+   * Whether a wake has succeeded since the last failure: a request was answered, or pods have been ready for a while. A refused
+   * port shows only by requests, and a container that crashes is ready for a moment each time it is started.
+   */
+  #isWoken(route: OnDemandService, workload: Key): boolean {
+    const { publisher, usage, caches, queues, now } = this.#parts
+    const service = caches.services.get(route.namespace, route.name)
+    const failure = service && wakeFailureOf(service)
+    if (!failure) return false
+    const known = this.#failures.get(route.id) ?? { answers: 0, message: failure.message }
+    const isReady = publisher.isReachable(route) && usage.of([route], now()).waiting === 0
+    const readySince = isReady ? (known.readySince ?? now()) : undefined
+    this.#failures.set(route.id, { ...known, readySince })
+    if (readySince === undefined) return false
+    const steadyAt = failure.reason === 'ConnectionRefused' ? Infinity : readySince + steadyMs
+    if (now() >= steadyAt || usage.answersOf(route.id) > known.answers) return this.#failures.delete(route.id)
+    if (steadyAt < Infinity) queues.workloads.enqueueAt(workload, steadyAt)
+    return false
+  }
+
   /** Neither a Service nor a rule is about the workload any more: once that is certain, it is woken and our marks are removed. */
   async #leave(id: string, target: ScaleTarget): Promise<Outcome> {
     const { caches, queues, rules, workloads, wakeAttempts, governance, peers, now, dryRun } = this.#parts
@@ -391,11 +456,13 @@ export class WorkloadReconciler {
     const isMarked = object?.metadata.labels?.[onDemandLabel.key] === onDemandLabel.value
     const isOurs = object && (isMarked || asleepSince(object) !== undefined)
     const areServicesKnown = caches.services.synced && queues.services.idle
-    if (!areServicesKnown || !rules.areKnown) return isOurs ? wakeAt(now() + retryMs) : settled
+    if (!areServicesKnown || !rules.areKnownIn(target.ref.namespace ?? ''))
+      return isOurs ? wakeAt(now() + retryMs) : settled
     wakeAttempts.forget(id)
     governance.forget(id)
     this.#seen.delete(id)
     this.#absent.delete(id)
+    this.#wakeMs.delete(id)
     if (!isOurs || dryRun) return settled
     if (!peers.leading) return wakeAt(now() + recheckMs)
     const replicas = workloads.replicas(object)
@@ -419,7 +486,7 @@ export class WorkloadReconciler {
     }
     if (wakesTo === undefined) return settled
     log.info('woke', { workload: id, because: 'no-rule', replicas: wakesTo })
-    const message = `Scaled to ${wakesTo}, its replicas before it slept: no Service and no sleep rule is about it any more.`
+    const message = `${scaledText(target.type, wakesTo)}, as before it slept: no Service and no sleep rule is about it any more.`
     events.record(object, { type: 'Normal', reason: 'Woken', message })
     return settled
   }

@@ -41,7 +41,7 @@ it('sends no caller to a killed replica once its address refuses connections, an
     expect(lost).toBe(false)
     changes++
   })
-  await vi.waitFor(() => expect(peers.leading).toBe(true))
+  await vi.waitFor(() => expect(peers.leading).toBe(true), 20_000)
   expect(peers.addresses).toEqual(['127.0.0.9', '127.0.0.1', 'localhost'])
   const before = changes
   await gone[Symbol.asyncDispose]()

@@ -1,4 +1,4 @@
-import { cell, cellsPerSlot, Counters } from '../proxy/routing/counters.ts'
+import { cell, cellsOfUse, cellsPerSlot, Counters } from '../proxy/routing/counters.ts'
 
 /** What a proxy in another process has counted of its routes since it started: cells by route. */
 export interface UseReport {
@@ -40,12 +40,12 @@ export class ReportedUse {
     { slot, cells }: { readonly slot: number; readonly cells: readonly number[] },
   ): void {
     const proxy = this.#proxyOf(from)
-    if (!proxy || cells.length !== cellsPerSlot || !cells.every(Number.isInteger)) return
+    if (!proxy || cells.length !== cellsOfUse || !cells.every(Number.isInteger)) return
     const known = proxy.last.get(route)
     // Fewer than before: the proxy has dropped the route and found it again.
     const before = known && cells[cell.started]! - known[cell.started]! >= 0 ? known : undefined
     const here = proxy.counters.slot(slot)
-    for (let index = 0; index < cellsPerSlot; index++) here[index]! += cells[index]! - (before?.[index] ?? 0)
+    for (let index = 0; index < cellsOfUse; index++) here[index]! += cells[index]! - (before?.[index] ?? 0)
     proxy.last.set(route, cells)
   }
 

@@ -1,6 +1,6 @@
 import type { Logger } from '../../../runtime/observability/log.ts'
 import type { UsageTracker } from '../decision/usage.ts'
-import { cell, cellsPerSlot } from '../proxy/routing/counters.ts'
+import { cell, cellsOfUse } from '../proxy/routing/counters.ts'
 import type { ServiceRegistry } from '../model/service-registry.ts'
 import type { Peers } from './peers.ts'
 import type { UseAnswer } from './reported-use.ts'
@@ -73,7 +73,7 @@ export class UseReporter {
   #newsFor(told: Map<string, string>): (readonly [string, Int32Array])[] {
     const { registry, usage } = this.#parts
     return [...registry.all()].flatMap(({ id }) => {
-      const cells = usage.cellsOf(id)
+      const cells = usage.cellsOf(id)?.subarray(0, cellsOfUse)
       // While requests wait, each report asks whether the workload can be woken.
       const isNews = cells && (cells[cell.waiting]! > 0 || (told.get(id) ?? unused) !== cells.join())
       return isNews ? [[id, cells] as const] : []
@@ -81,4 +81,4 @@ export class UseReporter {
   }
 }
 
-const unused = new Int32Array(cellsPerSlot).join()
+const unused = new Int32Array(cellsOfUse).join()

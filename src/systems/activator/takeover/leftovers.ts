@@ -10,7 +10,7 @@ import {
   type StoredObject,
   placeOf,
 } from '../../../kube/object.ts'
-import { ignoring, isStatusError } from '../../../kube/status-error.ts'
+import { isStatusError } from '../../../kube/status-error.ts'
 import type { EventRecorder } from '../../../runtime/observability/event-recorder.ts'
 import { Actions, isOurs as isOurMade } from '../cluster/act.ts'
 import { isOnDemand, onDemandLabel } from '../model/annotations.ts'
@@ -19,7 +19,7 @@ import { companionBase } from '../model/host-claims.ts'
 import type { EndpointSlice } from '../model/endpoints.ts'
 import { notedReplicas } from '../cluster/observe.ts'
 import { workloadId } from '../model/service-registry.ts'
-import { canSleep, powerKindOf } from '../model/power-kinds.ts'
+import { canSleep, powerKindOf, scaledText } from '../model/power-kinds.ts'
 import { asleepSince } from '../model/sleep-annotations.ts'
 import type { Scale } from '../model/scales.ts'
 import { conditionsOf, isOurs } from '../model/service-conditions.ts'
@@ -56,11 +56,19 @@ export interface MarkedWorkload {
   readonly wakesTo: number | undefined
 }
 
+/** Where to look, and with which rights. */
+export interface LookIn {
+  /** Only in this namespace. */
+  readonly namespace?: string | undefined
+  /** With the rights of an activator: a kind that it may not list, it has not scaled. */
+  readonly isActivator?: boolean
+}
+
 /** Finds everything that the activator left in a cluster. Changes nothing. */
-export async function findLeftovers(client: Client): Promise<Leftovers> {
+export async function findLeftovers(client: Client, where: LookIn = {}): Promise<Leftovers> {
   const unread: string[] = []
-  const all = await collect(client, services, {}, unread)
-  const slices = await collect<EndpointSlice>(client, endpointSlices, { labelSelector: ourSlices }, unread)
+  const all = await collect(client, services, where, unread)
+  const slices = await collect<EndpointSlice>(client, endpointSlices, { ...where, labelSelector: ourSlices }, unread)
   const lookup = lookupIn(all, slices)
   const isCompanion = (object: StoredObject, name: string | undefined) =>
     isOurMade(object) && companionBase(name ?? '') !== undefined
@@ -74,7 +82,7 @@ export async function findLeftovers(client: Client): Promise<Leftovers> {
         .filter((service) => isCompanion(service, service.metadata.name))
         .map((object) => ({ type: services, object })),
     ],
-    workloads: await surveyWorkloads(client, all, unread),
+    workloads: await surveyWorkloads(client, all, where, unread),
     told: all.filter((service) => conditionsOf(service).some(isOurs)),
     unread,
   }
@@ -83,12 +91,13 @@ export async function findLeftovers(client: Client): Promise<Leftovers> {
 async function surveyWorkloads(
   client: Client,
   all: readonly StoredObject[],
+  where: LookIn,
   unread: string[],
 ): Promise<readonly MarkedWorkload[]> {
   const least = minReplicasByWorkload(all)
   const found: MarkedWorkload[] = []
   for (const type of await kindsNamed(client, all, unread)) {
-    for (const object of (await collect(client, type, {}, unread)).filter(isMarked)) {
+    for (const object of (await collect(client, type, where, unread)).filter(isMarked)) {
       try {
         found.push(await judge(client, { type, object, least: least.get(workloadId(refOf(object))) ?? 0 }))
       } catch (error) {
@@ -165,14 +174,15 @@ export async function restoreWorkload(
   events: Pick<EventRecorder, 'record'>,
 ): Promise<void> {
   const ref = refOf(object)
+  const actions = new Actions(client)
   for (let attempt = 1; ; attempt++) {
-    const now = await client.get<StoredObject>(type, placeOf(object.metadata)).catch(ignoring('NotFound'))
+    const now = await actions.readAgain({ type, ref })
     if (!now || now.metadata.uid !== object.metadata.uid) return
     const { wakesTo } = await judge(client, { type, object: now, least })
     try {
-      await new Actions(client).giveUp({ type, ref }, wakesTo, now.metadata.resourceVersion)
+      await actions.giveUp({ type, ref }, wakesTo, now.metadata.resourceVersion)
       if (wakesTo === undefined) return
-      const message = `Scaled to ${wakesTo}, its replicas before it slept: no activator will wake it any more.`
+      const message = `${scaledText(type, wakesTo)}, as before it slept: no activator will wake it any more.`
       return events.record(object, { type: 'Normal', reason: 'Woken', message })
     } catch (error) {
       if (!isStatusError(error, 'Conflict') || attempt === attempts) throw error
@@ -184,11 +194,12 @@ const attempts = 5
 
 /** Removes the activator's conditions from a Service's status. */
 export async function clearConditions(client: Client, service: StoredObject): Promise<void> {
-  const now = await client.get<StoredObject>(services, placeOf(service.metadata)).catch(ignoring('NotFound'))
+  const actions = new Actions(client)
+  const now = await actions.readAgain({ type: services, ref: refOf(service) })
   if (!now) return
   const conditions = conditionsOf(now)
   if (conditions.some(isOurs))
-    await new Actions(client).report(
+    await actions.report(
       now,
       conditions.filter((condition) => !isOurs(condition)),
     )
@@ -198,17 +209,20 @@ export async function clearConditions(client: Client, service: StoredObject): Pr
 async function collect<T extends StoredObject = StoredObject>(
   client: Client,
   type: ResourceType,
-  options: { readonly labelSelector?: string },
+  { isActivator = false, namespace, ...options }: LookIn & { readonly labelSelector?: string },
   unread: string[],
 ): Promise<readonly T[]> {
   const found: T[] = []
+  const place = namespace === undefined ? {} : { namespace }
+  const isUsual = ['', 'apps', 'discovery.k8s.io'].includes(type.group)
   try {
     // Items of a list do not say what they are.
     const own = { apiVersion: apiVersionOf(type), kind: type.kind }
-    for await (const { items } of client.listAll<T>(type, options))
+    for await (const { items } of client.listAll<T>(type, { ...options, ...place }))
       found.push(...items.map((each) => ({ ...each, ...own })))
   } catch (error) {
-    if (!isStatusError(error, 'NotFound')) unread.push(`${type.plural}: ${messageOf(error)}`)
+    const isForeign = isActivator && !isUsual && isStatusError(error, 'Forbidden')
+    if (!isForeign && !isStatusError(error, 'NotFound')) unread.push(`${type.plural}: ${messageOf(error)}`)
   }
   return found
 }

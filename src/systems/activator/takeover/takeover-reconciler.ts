@@ -8,7 +8,8 @@ import { isOurs } from '../cluster/act.ts'
 import { probeActivity, type Activity } from '../cluster/activity.ts'
 import type { Core } from '../cluster/core.ts'
 import { annotation } from '../model/annotations.ts'
-import type { EndpointSlice, ServicePort } from '../model/endpoints.ts'
+import { portsOf, type EndpointSlice } from '../model/endpoints.ts'
+import { companionBase } from '../model/host-claims.ts'
 import type { PortListeners } from './port-listeners.ts'
 import type { OnDemandService, TakenPort } from '../model/service-registry.ts'
 import { takenOverCondition } from '../model/service-conditions.ts'
@@ -20,6 +21,7 @@ import {
   isBypassed,
   isInFront,
   isOurSlice,
+  sliceOwnerLabel,
   type Destination,
   type Selector,
   type TakeoverDelay,
@@ -84,6 +86,10 @@ export class TakeoverReconciler {
   #nextPort = 0
   /** No replica will stay behind: every Service is released. */
   #isReleasing = false
+
+  get isReleasing(): boolean {
+    return this.#isReleasing
+  }
 
   readonly #lookup: TakeoverLookup
 
@@ -184,12 +190,17 @@ export class TakeoverReconciler {
     const { clock, peers, caches } = this.#parts
     const until = clock.now() + withinMs
     const takenOver = () => caches.services.list().filter((service) => this.hasTakeoverState(service))
-    const isListed = () => caches.slices.list().some((slice) => isOurSlice(slice) && lists(slice, address))
+    const listing = () => caches.slices.list().filter((slice) => isOurSlice(slice) && lists(slice, address))
     for (;;) {
       // Replicas that retire at the same time learn of each other one by one, so this may become true late.
       this.#isReleasing ||= peers.isLast
-      enqueue(takenOver().map(({ metadata: { namespace = '', name } }) => `${namespace}/${name}`))
-      const isDone = this.#isReleasing ? takenOver().length === 0 : !isListed()
+      const taken = takenOver().map(({ metadata: { namespace = '', name } }) => `${namespace}/${name}`)
+      const accompanied = listing().flatMap(({ metadata: { namespace = '', labels = {} } }) => {
+        const base = companionBase(labels[sliceOwnerLabel] ?? '')
+        return base === undefined ? [] : [`${namespace}/${base}`]
+      })
+      enqueue([...taken, ...accompanied])
+      const isDone = this.#isReleasing ? taken.length + accompanied.length === 0 : listing().length === 0
       if (isDone || clock.now() >= until) return
       await sleep(clock, retirePollMs)
     }
@@ -397,8 +408,4 @@ function proxyPortsOf({ metadata: { annotations = {} } }: StoredObject): Readonl
 
 function lists({ endpoints }: EndpointSlice, address: string | undefined): boolean {
   return (endpoints ?? []).some(({ addresses = [] }) => address !== undefined && addresses.includes(address))
-}
-
-function portsOf({ spec }: StoredObject): readonly ServicePort[] {
-  return ((spec ?? {}) as { readonly ports?: readonly ServicePort[] }).ports ?? []
 }

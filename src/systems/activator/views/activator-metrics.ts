@@ -2,9 +2,12 @@ import type { Core } from '../cluster/core.ts'
 import type { Counter, Gauge, Histogram } from '../../../runtime/observability/metric.ts'
 import type { Metrics } from '../../../runtime/observability/metrics.ts'
 import type { Decision } from '../decision/decide.ts'
+import { wakeFailureOf } from '../model/service-conditions.ts'
 import type { HistoryStep } from './history.ts'
-import { cell, inFlightOf, waitBucketsMs } from '../proxy/routing/counters.ts'
+import { cell, inFlightOf, tookBucketsMs, waitBucketsMs } from '../proxy/routing/counters.ts'
+import type { OwnAnswers } from '../proxy/routing/journal.ts'
 
+const bucketCount = waitBucketsMs.length + 1
 const codes = ['1xx', '2xx', '3xx', '4xx', '5xx'] as const
 
 /** What the proxy counted in shared memory, and what its controllers did, as metrics. */
@@ -19,6 +22,13 @@ export class ActivatorMetrics {
   readonly #waiting: Gauge<'route'>
   readonly #awake: Counter<'route'>
   readonly #decisions: Counter<'decision' | 'because'>
+  readonly #truncated: Counter<'route'>
+  readonly #took: Histogram<'route'>
+  readonly #wakes: Histogram<'route'>
+  readonly #answers: Counter<'because'>
+  readonly #failing: Gauge<'route' | 'reason'>
+  /** Reasons of failed wakes that the gauge shows, by route. */
+  readonly #failures = new Map<string, string>()
   /** Cells as they were when last read: the difference is what is counted. */
   readonly #before = new Map<string, Int32Array>()
   readonly #noted = new Map<string, Int32Array>()
@@ -38,25 +48,67 @@ export class ActivatorMetrics {
     this.#coldStarts = counter('cold_starts_total', 'Requests that waited for their workload')
     this.#refused = counter('refused_total', 'Requests refused instead of held')
     this.#clientLeft = counter('client_left_total', 'Requests whose client left before the answer')
+    this.#truncated = counter('truncated_total', 'Answers that the workload broke off')
     this.#awake = counter('awake_seconds_total', 'Time with at least one replica')
     this.#inFlight = gauge('in_flight', 'Requests under way, waiting ones included')
     this.#waiting = gauge('waiting', 'Requests waiting for their workload')
-    this.#waited = metrics.histogram({
-      name: 'sojourn_activator_wait_seconds',
-      help: 'Time requests waited for their workload',
-      labels,
-      buckets: waitBucketsMs.map((ms) => ms / 1000),
+    const histogram = (name: string, help: string, bucketsMs: readonly number[]) =>
+      metrics.histogram({
+        name: `sojourn_activator_${name}`,
+        help,
+        labels,
+        buckets: bucketsMs.map((ms) => ms / 1000),
+      })
+    this.#waited = histogram('wait_seconds', 'Time requests waited for their workload', waitBucketsMs)
+    this.#took = histogram(
+      'request_duration_seconds',
+      'Time from the head of a request to the end of its answer, waiting included',
+      tookBucketsMs,
+    )
+    this.#wakes = histogram(
+      'wake_duration_seconds',
+      'Time from scaling a workload up to its first ready pod',
+      waitBucketsMs,
+    )
+    this.#answers = metrics.counter({
+      name: 'sojourn_activator_own_answers_total',
+      help: 'Requests that the proxy answered itself or could not finish, by reason: unknown-host, malformed-request …',
+      labels: ['because'],
+    })
+    this.#failing = metrics.gauge({
+      name: 'sojourn_activator_wake_failed',
+      help: 'Whether the last attempt to wake the workload failed: 1 until one succeeds',
+      labels: ['route', 'reason'],
     })
     this.#decisions = metrics.counter({
       name: 'sojourn_activator_decisions_total',
       help: 'Decisions on workloads',
       labels: ['decision', 'because'],
     })
-    this.close = countsRequests ? metrics.onCollect(() => this.#collect()) : () => {}
+    this.close = metrics.onCollect(() => {
+      if (countsRequests) this.#collect()
+      this.#collectFailures()
+    })
   }
 
   decided({ do: decision, because }: Decision): void {
     this.#decisions.inc({ decision, because })
+  }
+
+  /** The proxy has answered requests itself. Each 5xx is in the log with its reason. */
+  answered(answers: readonly OwnAnswers[]): void {
+    const { log } = this.#core
+    for (const { because, count: requests, ...about } of answers) {
+      this.#answers.inc({ because }, requests)
+      const isFailure = about.status >= 500 || because === 'upstream-truncated'
+      if (because === 'waking') log.info('showed the waiting page', { because, requests, ...about })
+      else if (isFailure) log.error('answered in place of the workload', { because, requests, ...about })
+    }
+  }
+
+  /** A workload that was woken has a ready pod. */
+  woke(routes: readonly { readonly id: string }[], tookMs: number): void {
+    for (const { id } of routes) this.#wakes.observe({ route: id }, tookMs / 1000)
   }
 
   /** This much time has passed, awake or asleep. */
@@ -81,6 +133,20 @@ export class ActivatorMetrics {
     return { requests: moved(cell.started), coldStarts: moved(cell.coldStarts) }
   }
 
+  /** As the conditions of the Services say, which outlive this process. */
+  #collectFailures(): void {
+    const { registry, caches } = this.#core
+    for (const [route, reason] of this.#failures) this.#failing.remove({ route, reason })
+    this.#failures.clear()
+    for (const { id: route, namespace, name } of registry.all()) {
+      const service = caches.services.get(namespace, name)
+      const reason = service && wakeFailureOf(service)?.reason
+      if (reason === undefined) continue
+      this.#failures.set(route, reason)
+      this.#failing.set({ route, reason }, 1)
+    }
+  }
+
   #collect(): void {
     for (const { id } of this.#core.registry.all()) {
       const cells = this.#core.usage.cellsOf(id)
@@ -95,10 +161,14 @@ export class ActivatorMetrics {
       this.#clientLeft.inc(route, moved(cell.clientLeft))
       this.#inFlight.set(route, Math.max(0, inFlightOf(cells)))
       this.#waiting.set(route, Math.max(0, cells[cell.waiting]!))
-      for (let bucket = 0; bucket <= waitBucketsMs.length; bucket++) {
-        const seconds = (waitBucketsMs[bucket] ?? 120_000) / 1000
-        for (let count = moved(cell.waitBuckets + bucket); count > 0; count--) this.#waited.observe(route, seconds)
-      }
+      this.#truncated.inc(route, moved(cell.truncated))
+      const counts = (from: number) => Array.from({ length: bucketCount }, (_, index) => moved(from + index))
+      this.#waited.add(route, counts(cell.waitBuckets), moved(cell.waitedMs) / 1000)
+      this.#took.add(
+        route,
+        counts(cell.tookBuckets),
+        ((cells[cell.tookTenthMs]! - before[cell.tookTenthMs]!) >>> 0) / 10_000,
+      )
     }
   }
 }

@@ -51,10 +51,6 @@ export class History {
       .toSorted((a, b) => a.at - b.at)
   }
 
-  forget(route: string): void {
-    this.#rings.delete(route)
-  }
-
   #ring(route: string): Ring | undefined {
     const known = this.#rings.get(route)
     if (known || this.#rings.size >= maxRoutes) return known

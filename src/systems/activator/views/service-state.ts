@@ -26,7 +26,9 @@ export function remarksOf(service: StoredObject): readonly string[] {
   const failure = wakeFailureOf(service)
   const remarks = [
     ...(fault === undefined ? [] : [fault]),
-    ...(failure ? [`The last attempt to wake it failed (${failure.reason}): ${failure.message}`] : []),
+    ...(failure
+      ? [`The last attempt to wake it failed (${failure.reason}): ${failure.message.replace(/\.?$/, '.')}`]
+      : []),
   ]
   if (!readServiceSettings(service, settingDefaults).takeover.enabled || fault?.includes(annotation.takeover))
     return remarks

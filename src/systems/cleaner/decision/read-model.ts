@@ -28,7 +28,7 @@ export function readModel(object: KubeObject): Reading {
   const problems = new Problems()
   const model =
     object.kind === cleaner.kind
-      ? readCleaner(spec as CleanerSpec, problems)
+      ? readCleaner(spec as CleanerSpec, problems, cleanerDialect)
       : readConditionalTtl(spec as ConditionalTtlSpec, problems)
   const all = [...problems.found, ...targetProblems(model.targets, object), ...conditionProblems(model)]
   return all.length > 0 ? { problems: all } : { model }
@@ -60,15 +60,15 @@ class Problems {
   }
 }
 
-function readCleaner(spec: CleanerSpec, problems: Problems): Model {
+function readCleaner(spec: CleanerSpec, problems: Problems, { parse, onMissing }: Dialect): Model {
   const { helm, cloudEventSink } = spec
   const releases = [
     ...(helm?.release === undefined && !(helm?.delete && !helm.releases) ? [] : [{ at: 'spec.helm', written: helm }]),
     ...(helm?.releases ?? []).map((written, index) => ({ at: `spec.helm.releases[${index}]`, written })),
   ]
   return {
-    ttlMs: problems.duration('spec.ttl', spec.ttl, { parse: parseLongDuration, minMs: 0 }),
-    ...periodsOf(spec.retry, problems, parseLongDuration),
+    ttlMs: problems.duration('spec.ttl', spec.ttl, { parse, minMs: 0 }),
+    ...periodsOf(spec.retry, problems, parse),
     monotonic: spec.retry?.monotonic ?? false,
     targets: (spec.targets ?? []).map((target, index) => {
       const { reference } = target
@@ -85,7 +85,7 @@ function readCleaner(spec: CleanerSpec, problems: Problems): Model {
         ),
         delete: target.delete ?? false,
         evaluate: target.includeWhenEvaluating ?? false,
-        onMissing: target.onMissing ?? 'Wait',
+        onMissing: target.onMissing ?? onMissing,
         excludeTerminating: target.excludeTerminating ?? false,
         ...(target.propagationPolicy ? { propagation: target.propagationPolicy } : {}),
       }
@@ -108,37 +108,27 @@ function readCleaner(spec: CleanerSpec, problems: Problems): Model {
   }
 }
 
+/** What a ConditionalTTL reads differently, as cleaner-controller does. */
+interface Dialect {
+  readonly parse: (text: string) => number | undefined
+  readonly onMissing: Target['onMissing']
+}
+
+const cleanerDialect: Dialect = { parse: parseLongDuration, onMissing: 'Wait' }
+const conditionalTtlDialect: Dialect = { parse: parseDuration, onMissing: 'WaitForAny' }
+
 function readConditionalTtl(spec: ConditionalTtlSpec, problems: Problems): Model {
-  const { helm, cloudEventSink } = spec
-  return {
-    ttlMs: problems.duration('spec.ttl', spec.ttl, { parse: parseDuration, minMs: 0 }),
-    ...periodsOf(spec.retry, problems, parseDuration),
-    monotonic: false,
-    targets: (spec.targets ?? []).map((target, index) => {
-      const { apiVersion = '', kind = '', name, labelSelector } = target.reference
-      const at = `spec.targets[${index}].reference`
-      if (!apiVersion) problems.add(`${at}.apiVersion`, 'Required value')
-      if (!kind) problems.add(`${at}.kind`, 'Required value')
-      return {
-        name: target.name,
-        apiVersion,
-        kind,
-        // As in cleaner-controller, a name takes precedence over a selector.
-        select: selection(at, { name, selector: name === undefined ? labelSelector : undefined, all: false }, problems),
-        delete: target.delete,
-        evaluate: target.includeWhenEvaluating,
-        onMissing: 'WaitForAny' as const,
-        excludeTerminating: false,
-      }
-    }),
-    conditions: spec.conditions ?? [],
-    releases: helm?.delete ? [readRelease('spec.helm', helm, problems)] : [],
-    // cleaner-controller insists.
-    ...sinkOf({ url: cloudEventSink, required: false, timeout: '30d' }, problems),
-    suspend: spec.suspend ?? false,
-    dryRun: false,
-    schedules: [],
-  }
+  const targets = (spec.targets ?? []).map((target, index) => {
+    const { apiVersion = '', kind = '', name, labelSelector } = target.reference
+    const at = `spec.targets[${index}].reference`
+    if (!apiVersion) problems.add(`${at}.apiVersion`, 'Required value')
+    if (!kind) problems.add(`${at}.kind`, 'Required value')
+    // A name takes precedence over a selector.
+    const select = name === undefined ? (labelSelector ? { labelSelector } : {}) : { name }
+    return { ...target, reference: { apiVersion, kind, ...select } }
+  })
+  // cleaner-controller insists on the delivery.
+  return readCleaner({ ...spec, targets, cloudEventTimeout: '30d' }, problems, conditionalTtlDialect)
 }
 
 function periodsOf(

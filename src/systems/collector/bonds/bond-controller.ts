@@ -63,7 +63,7 @@ class BondReconciler {
   constructor(options: BondOptions) {
     const { client, informers, ports, clusterClient, whyUnreachable, needsLabels = false } = options
     this.#options = options
-    this.#writer = new RecordWriter(client)
+    this.#writer = new RecordWriter({ client, keys: options.door.keys })
     this.#marker = new BondMarker({ client, informers, needsLabels })
     this.controller = new Controller({
       name: 'bonds',

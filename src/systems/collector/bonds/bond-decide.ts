@@ -297,11 +297,25 @@ export function statusOf(
 }
 
 function healthOf({ phase, reason, isUnknown, isPowerless }: BondDecision): Health {
-  if (reason === 'NotGranted' || reason === 'NotEnforced') return 'stalled'
   const isInForce = (phase === 'Active' || phase === 'Released') && !isPowerless
-  if (!isInForce) return 'not-ready'
+  if (!isInForce) return stalling.has(reason) ? 'stalled' : 'not-ready'
   return isUnknown ? 'reconciling' : 'ready'
 }
+
+/** Reasons that last until a user changes the Bond, a permission or the installation. */
+const stalling: ReadonlySet<string> = new Set([
+  'NotGranted',
+  'NotEnforced',
+  'InvalidSpec',
+  'NotAllowed',
+  'ClusterNotLent',
+  'Confined',
+  'Forbidden',
+  'CreatorForbidden',
+  'CreatorUnknown',
+  'ServiceAccountRequired',
+  'TargetForbidden',
+])
 
 /** The namespace of an object, or its own name if it is a Namespace. */
 function namespaceOf(object: StoredObject | undefined): { readonly dependencyNamespace?: string } {

@@ -1,5 +1,6 @@
 import type { Client } from '../../../client/client.ts'
 import { CascadeRecorder, type CascadeRoot, type Follower } from '../../../departures/records/cascade-recorder.ts'
+import type { KeySource } from '../../../departures/records/record-keys.ts'
 import {
   deleteDependent,
   type DeleteOutcome,
@@ -29,6 +30,8 @@ interface Queued extends Follower {
 
 export interface DependentDeleterOptions {
   readonly inProcessDeleter?: InProcessDeleter | undefined
+  /** The keys that encrypt the data of Secrets in records. Defaults to none. */
+  readonly keys?: KeySource
   /** How many dependents go on one page of a record. Defaults to 500. */
   readonly batchSize?: number | undefined
 }
@@ -43,12 +46,12 @@ export class DependentDeleter {
   #queue: Queued[] = []
   #isFlushing = false
 
-  constructor(client: Client, clock: Clock, { inProcessDeleter, batchSize = 500 }: DependentDeleterOptions = {}) {
+  constructor(client: Client, clock: Clock, { inProcessDeleter, keys, batchSize = 500 }: DependentDeleterOptions = {}) {
     this.#client = client
     this.#clock = clock
     this.#inProcessDeleter = inProcessDeleter
     this.#batchSize = batchSize
-    this.recorder = new CascadeRecorder({ client, clock, read: (type, object) => this.#read(type, object) })
+    this.recorder = new CascadeRecorder({ client, clock, keys, read: (type, object) => this.#read(type, object) })
   }
 
   /** Records and deletes one dependent, together with others that are asked for at the same time. */

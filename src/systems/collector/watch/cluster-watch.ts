@@ -89,12 +89,6 @@ export class ClusterWatch {
     return this.#types.get(`${apiVersion} ${kind}`)
   }
 
-  /** Whether the graph has all objects of this kind. */
-  isComplete(type: ResourceType): boolean {
-    const informer = this.#watched.get(groupResource(type))?.informer
-    return informer !== undefined && informer.synced && informer.lastError === undefined
-  }
-
   close(): void {
     this.#isClosed = true
     this.#stopWaiting?.()

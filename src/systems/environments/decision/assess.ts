@@ -1,12 +1,12 @@
 import { decidePower, sleepRuleOf, type PowerDecision } from '../../../apis/environment-sleep.ts'
-import type { Environment, EnvironmentStatus } from '../../../apis/environment.ts'
+import type { EnvironmentStatus } from '../../../apis/environment.ts'
 import type { WindowState } from '../../../apis/work-window.ts'
 import { CelTimestamp } from '../../../cel/moments.ts'
-import { healthStatus, setCondition, type Condition } from '../../../kube/conditions.ts'
 import { formatTime, parseTime } from '../../../kube/time.ts'
-import { isUseVisible, lastRequestAt, ownerOf, urlsOf, workloadFacts, type Observed } from './facts.ts'
-import type { Seen } from '../pulls/pull-requests.ts'
-import { messageOf, phaseOf } from './describe.ts'
+import type { Seen } from '../../../forges/pull-requests.ts'
+import { report } from './conditions.ts'
+import { phaseOf } from './describe.ts'
+import { lastRequestAt, ownerOf, urlsOf, useProblem, workloadFacts, type Observed, type Problem } from './facts.ts'
 import { readClass, type ClassRules } from './rules.ts'
 import { decideStay, type PullFacts, type StayDecision, type StayFacts } from './stay.ts'
 
@@ -14,18 +14,15 @@ import { decideStay, type PullFacts, type StayDecision, type StayFacts } from '.
 export interface Surroundings {
   /** The pull request: what the environment names, what was read of it, or why it cannot be. */
   readonly pull: { readonly url: string; readonly seen: Seen | undefined; readonly problem?: Problem } | undefined
-  readonly window: WindowState | 'missing' | undefined
+  /** How the awake hours of its class stand at an instant; `missing` if there is no such WorkSchedule. */
+  readonly windowAt: (at: number) => WindowState | 'missing' | undefined
   readonly mailAt: number
-  readonly evictedAt: number | undefined
+  /** Whether it is the one to go because its class is full. */
+  readonly isEvicted: boolean
   readonly isBeyondLimit: boolean
   /** Why the environment must not be deleted: its author may not, or it is one too many. */
   readonly refusal: Problem | undefined
   readonly channels: readonly string[]
-}
-
-export interface Problem {
-  readonly reason: string
-  readonly message: string
 }
 
 export interface Assessment {
@@ -38,7 +35,7 @@ export interface Assessment {
 export function assess(observed: Observed, around: Surroundings, now: number): Assessment {
   const { environment } = observed
   const rules = observed.rules ?? noRules
-  const workloads = workloadFacts(observed.workloads, environment.status?.power)
+  const workloads = workloadFacts(observed)
   const base = compact<EnvironmentStatus>({
     ...environment.status,
     ...usage(observed, workloads.hash, now),
@@ -49,24 +46,27 @@ export function assess(observed: Observed, around: Surroundings, now: number): A
     power: workloads.power,
     timeline: timelineOf(environment.status, workloads.power, now),
   })
-  const power = powerOf(observed, base, around, now)
+  const powerAt = powerDecider(observed, base, around)
+  const power = powerAt(now)
   const { announced, stay, facts } = announce(observed, base, { rules, around, now })
-  const told = {
-    lastUsedAt: facts.lastUsedAt,
-    lastUsedBy: base.lastUsedBy,
-    toldAt: parseTime(announced.announcement?.toldAt),
-  }
   const isHeld = stay.do === 'hold' || around.refusal !== undefined || around.isBeyondLimit
-  const message = around.refusal ? around.refusal.message : messageOf(stay, told)
+  const isAsleep = workloads.power === 'Asleep'
   const status = compact<EnvironmentStatus>({
     ...announced,
     because: power.because,
-    sleepsAt: timeOf(workloads.power === 'Asleep' ? undefined : sleepsAt(power)),
-    wakesAt: timeOf(power.wants === 'Asleep' ? power.until : undefined),
+    sleepsAt: timeOf(isAsleep || workloads.awake === 0 ? undefined : nextPower(powerAt, 'Asleep', now)),
+    wakesAt: timeOf(isAsleep ? nextPower(powerAt, 'Awake', now) : undefined),
     deletesAt: timeOf(stay.do === 'stay' ? stay.due?.at : parseTime(announced.announcement?.date)),
-    message,
     phase: phaseOf(announced, isHeld),
-    ...conditionsOf(observed, { ...around, stay, message, now, hasUse: facts.isUseVisible }),
+    ...report(observed, {
+      ...around,
+      lastUsedAt: facts.lastUsedAt,
+      inForce: rules,
+      stay,
+      announced,
+      contended: workloads.contended,
+      now,
+    }),
   })
   const untils = [power.until, 'until' in stay ? stay.until : undefined].filter((at) => at !== undefined && at > now)
   return { status, stay, until: untils.length > 0 ? Math.min(...(untils as number[])) : undefined }
@@ -128,11 +128,11 @@ function stayFacts(
     createdAt,
     lastUsedAt: parseTime(status.lastUsedAt) ?? now,
     deployedAt: parseTime(status.deployed?.at) ?? createdAt,
-    isUseVisible: isUseVisible(observed),
+    isUseVisible: useProblem(observed) === undefined,
     keepUntil: keeps.length > 0 ? Math.max(...keeps) : undefined,
     pull: pullFacts(status, around),
     isConditionTrue: isConditionTrue(rules, observed, { status, now }),
-    evictedAt: around.evictedAt,
+    evictedAt: around.isEvicted ? (announcement?.reason === 'evicted' ? parseTime(announcement.date) : now) : undefined,
     announcement: announcement && {
       reason: announcement.reason,
       date: parseTime(announcement.date) ?? Infinity,
@@ -157,7 +157,7 @@ function isConditionTrue(
   const pullRequest = status.pullRequest ?? {}
   const bindings = {
     environment: { ...environment, status },
-    namespace,
+    namespaceObject: namespace,
     pullRequest,
     time: CelTimestamp.fromMilliseconds(now),
   }
@@ -200,38 +200,55 @@ function usage(observed: Observed, hash: string, now: number): Partial<Environme
   const { environment, workloads, rules } = observed
   const { status = {} } = environment
   const isDeploy = status.deployed?.hash !== hash
-  const deployed = status.deployed && !isDeploy ? status.deployed : { hash, at: formatTime(now) }
+  // What is there at first, as after a restore, is no deploy.
+  const at = status.deployed ? formatTime(now) : environment.metadata.creationTimestamp
+  const deployed = status.deployed && !isDeploy ? status.deployed : { hash, at }
   const requestAt = rules?.uses.has('Traffic') ? lastRequestAt(workloads) : undefined
   const wokenAt = environment.spec.power === 'Awake' ? parseTime(environment.spec.powerSince) : undefined
   const former = parseTime(status.lastUsedAt)
-  const signs: [number, NonNullable<EnvironmentStatus['lastUsedBy']>][] = [
-    ...(former === undefined ? [[now, 'Created'] as [number, 'Created']] : []),
-    ...(requestAt === undefined ? [] : [[requestAt, 'Traffic'] as [number, 'Traffic']]),
-    ...(wokenAt === undefined ? [] : [[wokenAt, 'Wake'] as [number, 'Wake']]),
-    ...(isDeploy && status.deployed && rules?.uses.has('Deploy') ? [[now, 'Deploy'] as [number, 'Deploy']] : []),
-  ]
-  const [latest] = signs.toSorted(([left], [right]) => right - left)
-  const stepMs = Math.max(300_000, Math.min(3_600_000, (rules?.afterMs ?? 0) / 50))
-  const isNews = latest && (former === undefined || latest[0] >= former + (latest[1] === 'Traffic' ? stepMs : 1000))
-  return isNews ? { deployed, lastUsedAt: formatTime(latest[0]), lastUsedBy: latest[1] } : { deployed }
+  const signs = [
+    { by: 'Created', at: former === undefined ? now : undefined },
+    { by: 'Traffic', at: requestAt },
+    { by: 'Wake', at: wokenAt },
+    { by: 'Deploy', at: isDeploy && status.deployed && rules?.uses.has('Deploy') ? now : undefined },
+  ] as const
+  const latest = signs.reduce((best, sign) => ((sign.at ?? -1) > (best.at ?? -1) ? sign : best))
+  if (latest.at === undefined) return { deployed }
+  // Requests after a request are written now and then only; the first one after anything else is news.
+  const isRepeated = latest.by === 'Traffic' && status.lastUsedBy === 'Traffic'
+  const stepMs = isRepeated ? Math.max(300_000, Math.min(3_600_000, (rules?.afterMs ?? 0) / 50)) : 1000
+  if (former !== undefined && latest.at < former + stepMs) return { deployed }
+  return { deployed, lastUsedAt: formatTime(latest.at), lastUsedBy: latest.by }
 }
 
-function powerOf(observed: Observed, status: EnvironmentStatus, { window }: Surroundings, now: number): PowerDecision {
-  const environment: Environment = { ...observed.environment, status }
+function powerDecider(
+  observed: Observed,
+  status: EnvironmentStatus,
+  { windowAt }: Surroundings,
+): (at: number) => PowerDecision {
+  const rule = sleepRuleOf(observed.environmentClass, { ...observed.environment, status })
   const facts = {
     waiting: 0,
     inFlight: 0,
     lastRequestAt: lastRequestAt(observed.workloads),
-    window,
-    isUseVisible: isUseVisible(observed),
+    isUseVisible: useProblem(observed) === undefined,
   }
-  return decidePower(sleepRuleOf(observed.environmentClass, environment), facts, now)
+  return (at) => decidePower(rule, { ...facts, window: windowAt(at) }, at)
 }
 
-/** When an awake environment sleeps if nothing happens; undefined when that is not known. */
-function sleepsAt({ wants, because, until }: PowerDecision): number | undefined {
-  const mayEnd = because !== 'being-deleted' && because !== 'paused' && because !== 'use-unknown'
-  return mayEnd && wants !== 'Asleep' ? until : undefined
+/** When the environment falls asleep or wakes if nothing happens; undefined when it does not, or wants it already. */
+function nextPower(
+  powerAt: (at: number) => PowerDecision,
+  wanted: 'Awake' | 'Asleep',
+  now: number,
+): number | undefined {
+  for (let [at, steps] = [now, 0]; steps < 8; steps++) {
+    const { wants, until } = powerAt(at)
+    if (wants === wanted) return at === now ? undefined : at
+    if (until === undefined || until <= at) return undefined
+    at = until
+  }
+  return undefined
 }
 
 const weekMs = 7 * 86_400_000
@@ -246,77 +263,6 @@ function timelineOf(
   if (last?.power === current) return timeline
   const recent = timeline.filter(({ at }) => (parseTime(at) ?? 0) > now - weekMs)
   return [...recent, { at: formatTime(now), power: current } as const].slice(-60)
-}
-
-/** Why the rules of its class cannot be followed; undefined when they can. */
-function troubleOf(
-  { environment, environmentClass, rules }: Pick<Observed, 'environment' | 'environmentClass' | 'rules'>,
-  { window, isBeyondLimit }: Pick<Surroundings, 'window' | 'isBeyondLimit'>,
-): Problem | undefined {
-  const { className } = environment.spec
-  const problem = (reason: string, message: string): Problem => ({ reason, message })
-  if (!environmentClass)
-    return problem(
-      'ClassNotFound',
-      `spec.className: there is no EnvironmentClass ${className}; nothing sleeps or is deleted`,
-    )
-  if (!rules) return problem('ClassInvalid', `EnvironmentClass ${className} has invalid fields; nothing is deleted`)
-  const { awake } = environmentClass.spec.sleep ?? {}
-  if (window === 'missing')
-    return problem(
-      'ScheduleNotFound',
-      `spec.sleep.awake of the class: there is no WorkSchedule ${awake}; it stays awake`,
-    )
-  return isBeyondLimit ? problem('LimitExceeded', 'its class allows no more environments: delete one') : undefined
-}
-
-interface Facts extends Surroundings {
-  readonly stay: StayDecision
-  readonly message: string
-  readonly hasUse: boolean
-  readonly now: number
-}
-
-function conditionsOf(
-  { environment, environmentClass, rules }: Observed,
-  { pull, stay, refusal, isBeyondLimit, hasUse, message, window, now }: Facts,
-): { conditions: Condition[]; observedGeneration?: number } {
-  const trouble = refusal ?? troubleOf({ environment, environmentClass, rules }, { window, isBeyondLimit })
-  const ready = trouble
-    ? healthStatus(environment, { health: 'not-ready', ...trouble }, now)
-    : healthStatus(environment, { health: 'ready', reason: stay.do === 'hold' ? 'Held' : 'Waiting', message }, now)
-  const unread =
-    pull?.problem ??
-    (pull?.seen && 'problem' in pull.seen ? { reason: 'Unreadable', message: pull.seen.problem } : undefined)
-  const claims = [
-    {
-      type: 'UseVisible',
-      isTrue: hasUse,
-      reason: hasUse ? 'Visible' : 'NoProxiedService',
-      message: hasUse
-        ? 'every sign of use can be read'
-        : 'no Service is served by the proxy (annotation proxless/domains): idleness is unknown',
-    },
-    ...(pull
-      ? [
-          {
-            type: 'PullRequestKnown',
-            isTrue: !unread,
-            reason: unread?.reason ?? 'Known',
-            message: unread?.message ?? 'it was read',
-          },
-        ]
-      : []),
-    ...(isBeyondLimit
-      ? [{ type: 'LimitExceeded', isTrue: true, reason: 'LimitExceeded', message: 'admission missed it' }]
-      : []),
-  ]
-  const kept = ready.conditions.filter(({ type }) => type !== 'LimitExceeded' && (pull || type !== 'PullRequestKnown'))
-  const conditions = claims.reduce<readonly Condition[]>(
-    (all, { isTrue, ...claim }) => setCondition(all, { ...claim, status: isTrue ? 'True' : 'False' }, now),
-    kept,
-  )
-  return { ...ready, conditions: [...conditions] }
 }
 
 function timeOf(at: number | undefined): string | undefined {

@@ -1,5 +1,6 @@
 import type { DueReason, Environment, EnvironmentStatus } from '../../../apis/environment.ts'
-import { formatTime } from '../../../kube/time.ts'
+import { formatTime, parseTime } from '../../../kube/time.ts'
+import { dateText } from '../../../notices/notice.ts'
 import type { StayDecision } from './stay.ts'
 
 /** Why an environment is due, as the end of a sentence. */
@@ -12,25 +13,28 @@ export const dueSentences: Readonly<Record<DueReason, string>> = {
   evicted: 'its class is full and it is the least recently used',
 }
 
-/** Why a due deletion does not happen. */
-export const holdSentences = {
-  'pull-request-unknown': 'the pull request cannot be read',
-  'use-unknown': 'use cannot be seen: no Service is served by the proxy (annotation proxless/domains)',
-  'owner-unknown': 'no owner is known who could be told: set spec.owner, or owner.default of the class',
+/** Why a due deletion does not happen, and the condition that tells more. */
+export const holds = {
+  'pull-request-unknown': { text: 'the pull request cannot be read', type: 'PullRequestKnown' },
+  'use-unknown': { text: 'its use cannot be seen', type: 'UseVisible' },
+  'owner-unknown': {
+    text: 'no owner is known who could be told: set spec.owner, or owner.default of the class',
+    type: '',
+  },
+  'not-told': { text: 'the owner could not be told', type: 'Notified' },
 } as const
 
 /** What happens to an environment next, in a sentence. */
-export function messageOf(decision: StayDecision, { lastUsedAt, lastUsedBy, toldAt }: Told): string {
+export function messageOf(decision: StayDecision, { held, ...told }: Told): string {
   switch (decision.do) {
     case 'stay':
-      return decision.due
-        ? `deleted ${formatTime(decision.due.at)}: ${because(decision.due.reason, { lastUsedAt, lastUsedBy, toldAt })}`
-        : 'no rule of its class deletes it'
+      if (!decision.due) return 'no rule of its class deletes it'
+      return `will be deleted on ${formatTime(decision.due.at)}: ${because(decision.due.reason, told)}${held ? `; held while ${held}` : ''}`
     case 'announce':
     case 'move':
-      return `deleted ${formatTime(decision.date)}`
+      return `will be deleted on ${formatTime(decision.date)}`
     case 'hold':
-      return `the deletion is due and held: ${holdSentences[decision.because]}`
+      return `the deletion is due and held: ${held ?? holds[decision.because].text}`
     case 'delete':
       return `being deleted: ${dueSentences[decision.reason]}`
     case 'tell':
@@ -43,9 +47,11 @@ export interface Told {
   readonly lastUsedAt: number
   readonly lastUsedBy: string | undefined
   readonly toldAt: number | undefined
+  /** Why its deletion is held, now or when its date comes. */
+  readonly held: string | undefined
 }
 
-function because(reason: DueReason, { lastUsedAt, lastUsedBy, toldAt }: Told): string {
+function because(reason: DueReason, { lastUsedAt, lastUsedBy, toldAt }: Omit<Told, 'held'>): string {
   const used = `last use ${formatTime(lastUsedAt)}${lastUsedBy ? ` (${lastUsedBy})` : ''}`
   const told = toldAt === undefined ? '' : `; the owner was told ${formatTime(toldAt)}`
   return `${dueSentences[reason]}, ${used}${told}`
@@ -70,7 +76,11 @@ export function commentText({ metadata }: Environment, status: EnvironmentStatus
   return [
     `**Environment ${name}** is ${state}.`,
     ...urls.slice(0, 5).map((url) => `- ${url}`),
-    ...(deletesAt ? [`\nIt is deleted on ${deletesAt}${phase === 'Held' ? ', once nothing holds it' : ''}.`] : []),
+    ...(deletesAt
+      ? [
+          `\nIt is deleted on ${dateText(parseTime(deletesAt) ?? 0, 'UTC')}${phase === 'Held' ? ', once nothing holds it' : ''}.`,
+        ]
+      : []),
     ...(keepUrl && status.announcement ? [`[Keep it](${keepUrl})`] : []),
   ].join('\n')
 }

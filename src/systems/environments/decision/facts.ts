@@ -1,15 +1,20 @@
 import { createHash } from 'node:crypto'
 import type { EnvironmentClass } from '../../../apis/environment-class.ts'
 import type { Environment, EnvironmentStatus } from '../../../apis/environment.ts'
+import { findCondition, type Condition } from '../../../kube/conditions.ts'
 import type { StoredObject } from '../../../kube/object.ts'
+import { matches, requirementsOf } from '../../../kube/selector.ts'
 import { parseTime } from '../../../kube/time.ts'
 import type { ClassRules } from './rules.ts'
 
-/** Annotations that the activator writes and reads. */
+/** Annotations and the condition that the activator writes and reads. */
 const marks = {
   lastUsed: 'proxless/last-used',
   formerReplicas: 'sojourn.dev/former-replicas',
+  contended: 'sojourn.dev/contended',
+  sleep: 'sojourn.dev/sleep',
   domains: 'proxless/domains',
+  onDemand: 'sojourn.dev/OnDemand',
 } as const
 
 /** One environment and everything about it that caches hold. */
@@ -22,6 +27,12 @@ export interface Observed {
   readonly services: readonly StoredObject[]
 }
 
+/** What is wrong, as a condition says it. */
+export interface Problem {
+  readonly reason: string
+  readonly message: string
+}
+
 type Power = NonNullable<EnvironmentStatus['power']>
 
 /** What the workloads of an environment show. */
@@ -31,23 +42,34 @@ export interface WorkloadFacts {
   readonly asleep: number
   /** Digest of all Pod templates; replica changes do not change it. */
   readonly hash: string
+  /** Why a workload is no longer put to sleep: another writer keeps scaling it up. */
+  readonly contended: string | undefined
 }
 
-export function workloadFacts(workloads: readonly StoredObject[], formerly: Power | undefined): WorkloadFacts {
+export function workloadFacts({ workloads, environment, environmentClass }: Observed): WorkloadFacts {
   const hash = createHash('sha256')
-  let [awake, asleep, starting] = [0, 0, 0]
+  const formerly = environment.status?.power
+  const exclude = (environmentClass?.spec.sleep?.exclude ?? []).map(requirementsOf)
+  let [awake, asleep, starting, sleepers] = [0, 0, 0, 0]
   for (const workload of workloads.toSorted((left, right) => (left.metadata.uid < right.metadata.uid ? -1 : 1))) {
+    const { annotations = {}, labels, ownerReferences = [] } = workload.metadata
     const { replicas = 1, template = {} } = (workload.spec ?? {}) as { replicas?: number; template?: object }
     const { readyReplicas = 0 } = (workload.status ?? {}) as { readyReplicas?: number }
     hash.update(workload.metadata.uid).update(JSON.stringify(template))
-    const former = Number(workload.metadata.annotations?.[marks.formerReplicas] ?? 0)
+    const isExcluded =
+      (annotations[marks.sleep] ?? 'true') !== 'true' ||
+      ownerReferences.some(({ controller }) => controller) ||
+      exclude.some((selector) => matches(selector, labels))
     if (replicas > 0) awake++
-    else if (former > 0) asleep++
+    else if (Number(annotations[marks.formerReplicas] ?? 0) > 0) asleep++
+    if (replicas > 0 && !isExcluded) sleepers++
     if (replicas > readyReplicas) starting++
   }
   const isWaking = awake > 0 && starting > 0 && (formerly === 'Asleep' || formerly === 'Waking')
-  const power = isWaking ? 'Waking' : asleep > 0 && awake === 0 ? 'Asleep' : 'Awake'
-  return { power, awake, asleep, hash: hash.digest('hex').slice(0, 16) }
+  // What never sleeps does not keep the rest awake.
+  const power = asleep > 0 && sleepers === 0 ? 'Asleep' : isWaking ? 'Waking' : 'Awake'
+  const contended = workloads.flatMap(({ metadata }) => metadata.annotations?.[marks.contended] ?? [])[0]
+  return { power, awake, asleep, hash: hash.digest('hex').slice(0, 16), contended }
 }
 
 /** The last request that the activator knows of; undefined when there was none. */
@@ -68,9 +90,23 @@ export function urlsOf(services: readonly StoredObject[]): string[] {
   return [...new Set(domains)].toSorted().slice(0, 20)
 }
 
-/** Whether every listed sign of use can be read: requests are seen only where a Service is served by the proxy. */
-export function isUseVisible({ rules, services }: Observed): boolean {
-  return !rules?.uses.has('Traffic') || services.some(({ metadata }) => metadata.annotations?.[marks.domains])
+/** Why a listed sign of use cannot be read; undefined when all can. Requests are seen only where the activator serves a Service. */
+export function useProblem({ rules, services }: Observed): Problem | undefined {
+  if (!rules?.uses.has('Traffic')) return undefined
+  const served = services.map((service) => ({ name: service.metadata.name, claim: onDemandOf(service) }))
+  if (served.some(({ claim }) => claim?.status === 'True')) return undefined
+  const refused = served.find(({ claim }) => claim)
+  return refused?.claim
+    ? { reason: 'ServiceNotServed', message: `Service ${refused.name}: ${refused.claim.message}` }
+    : {
+        reason: 'NoProxiedService',
+        message: 'no Service is served by the proxy: annotate one with proxless/deployment and proxless/domains',
+      }
+}
+
+/** What the activator says of a Service: the annotations alone do not make the proxy serve it. */
+function onDemandOf({ status }: StoredObject): Condition | undefined {
+  return findCondition((status as { conditions?: readonly Condition[] } | undefined)?.conditions, marks.onDemand)
 }
 
 /** Who owns the environment: its own spec, the annotation of its Namespace, or the default of its class. */

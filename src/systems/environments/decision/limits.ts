@@ -3,11 +3,8 @@ import type { Environment } from '../../../apis/environment.ts'
 import { findCondition } from '../../../kube/conditions.ts'
 import type { KubeObject } from '../../../kube/object.ts'
 import { matches, type Requirement } from '../../../kube/selector.ts'
-import { formatAge, parseTime } from '../../../kube/time.ts'
+import { parseTime } from '../../../kube/time.ts'
 import { creatorAnnotation } from '../../../tenancy/creator-record.ts'
-
-/** Only environments older than this are deleted to make room. */
-const minAgeMs = 86_400_000
 
 export interface Room {
   /** Uids of the newest environments beyond the limit, which admission missed. */
@@ -43,57 +40,44 @@ export function claimedOwner({ metadata, spec }: Environment): string | undefine
   return spec.owner === undefined ? undefined : `${spec.owner} (${metadata.annotations?.[creatorAnnotation] ?? ''})`
 }
 
-/** Which environments of a class are too many. */
-export function roomIn({ spec }: EnvironmentClass, all: readonly Environment[], now: number): Room {
-  const { max, maxPerOwner, whenFull = 'Refuse' } = spec.limits ?? {}
+/** The environments of a class that share a limit, and how many it allows: all of them, and those of each owner. */
+export function groupsIn(
+  { spec, metadata }: EnvironmentClass,
+  all: readonly Environment[],
+): readonly {
+  readonly of: string
+  readonly owner?: string
+  readonly members: readonly Environment[]
+  readonly max: number
+}[] {
+  const { max = Infinity, maxPerOwner = Infinity } = spec.limits ?? {}
   const living = all.filter(({ status }) => !status?.deletion)
-  const groups = [
-    ...(max === undefined ? [] : [{ members: living, most: max }]),
-    ...(maxPerOwner === undefined
-      ? []
-      : [...Map.groupBy(living, ({ status }) => status?.owner ?? '').entries()].flatMap(([owner, members]) =>
-          owner ? [{ members, most: maxPerOwner }] : [],
-        )),
+  const owned = [...Map.groupBy(living, ({ status }) => status?.owner ?? '').entries()].filter(([owner]) => owner)
+  const of = `of class ${metadata.name}`
+  return [
+    { of, members: living, max },
+    ...owned.map(([owner, members]) => ({ of: `${of} and owner ${owner}`, owner, members, max: maxPerOwner })),
   ]
+}
+
+/** Which environments of a class are too many. */
+export function roomIn(environmentClass: EnvironmentClass, all: readonly Environment[], now: number): Room {
   const beyond = new Set<string>()
   const evicted = new Set<string>()
-  for (const { members, most } of groups) {
-    const count = members.length - most
-    if (count <= 0) continue
-    if (whenFull === 'Refuse')
-      for (const { metadata } of members.toSorted(byCreation).slice(-count)) beyond.add(metadata.uid)
-    else
-      for (const { metadata } of byLastUse(members)
-        .filter((each) => ageOf(each, now) >= minAgeMs)
-        .slice(0, count))
-        evicted.add(metadata.uid)
+  for (const { members, max } of groupsIn(environmentClass, all)) {
+    const count = Math.max(0, members.length - max)
+    const isRefusing = environmentClass.spec.limits?.whenFull !== 'DeleteLeastRecentlyUsed'
+    const chosen = isRefusing
+      ? members.toSorted(byCreation).slice(members.length - count)
+      : byLastUse(members)
+          .filter((each) => isOldEnough(each, now))
+          .slice(0, count)
+    for (const { metadata } of chosen) (isRefusing ? beyond : evicted).add(metadata.uid)
   }
   return { beyond, evicted }
 }
 
-/** Why one more environment is refused; undefined when there is room, or one can be made. */
-export function refusalOfOneMore(
-  environmentClass: EnvironmentClass,
-  all: readonly Environment[],
-  { owner, now }: { readonly owner: string | undefined; readonly now: number },
-): string | undefined {
-  const { max, maxPerOwner, whenFull = 'Refuse' } = environmentClass.spec.limits ?? {}
-  const living = all.filter(({ status }) => !status?.deletion)
-  const owned = living.filter(({ status }) => owner !== undefined && status?.owner === owner)
-  const full =
-    max !== undefined && living.length >= max
-      ? { of: `of class ${environmentClass.metadata.name}`, members: living, most: max }
-      : maxPerOwner !== undefined && owned.length >= maxPerOwner
-        ? { of: `of class ${environmentClass.metadata.name} and owner ${owner}`, members: owned, most: maxPerOwner }
-        : undefined
-  if (!full) return undefined
-  const oldest = byLastUse(full.members)
-  if (whenFull === 'DeleteLeastRecentlyUsed' && oldest.some((each) => ageOf(each, now) >= minAgeMs)) return undefined
-  const named = oldest.slice(0, 3).map((each) => `${each.metadata.namespace} (${formatAge(now - usedAt(each))})`)
-  return `${full.members.length} of ${full.most} environments ${full.of} exist; least recently used: ${named.join(', ')}. Delete one: kubectl delete namespace ${oldest[0]?.metadata.namespace}`
-}
-
-function byLastUse(all: readonly Environment[]): readonly Environment[] {
+export function byLastUse(all: readonly Environment[]): readonly Environment[] {
   return all.toSorted((left, right) => usedAt(left) - usedAt(right) || byCreation(left, right))
 }
 
@@ -102,10 +86,11 @@ function byCreation({ metadata: left }: Environment, { metadata: right }: Enviro
   return a < b ? -1 : a > b ? 1 : 0
 }
 
-function usedAt({ metadata, status }: Environment): number {
+export function usedAt({ metadata, status }: Environment): number {
   return parseTime(status?.lastUsedAt) ?? parseTime(metadata.creationTimestamp) ?? 0
 }
 
-function ageOf({ metadata }: Environment, now: number): number {
-  return now - (parseTime(metadata.creationTimestamp) ?? now)
+/** Only environments older than a day are deleted to make room. */
+export function isOldEnough({ metadata }: Environment, now: number): boolean {
+  return now - (parseTime(metadata.creationTimestamp) ?? now) >= 86_400_000
 }

@@ -30,7 +30,8 @@ export interface Problem {
 
 const environment = kubernetesEnvironment({
   environment: dynType,
-  namespace: dynType,
+  // `namespace` is a reserved word of CEL; Kubernetes' admission policies have this name.
+  namespaceObject: dynType,
   pullRequest: dynType,
   time: timestampType,
 })
@@ -78,11 +79,6 @@ export function readClass(spec: EnvironmentClassSpec): { rules: ClassRules; prob
   if (maxAgeMs !== undefined && maxAgeMs < Math.max(afterMs ?? 0, warnMs))
     problems.push({ field: 'spec.delete.maxAge', message: 'must not be shorter than spec.delete.after and warnBefore' })
   return { rules, problems }
-}
-
-/** The problems that admission refuses. */
-export function classProblems(spec: EnvironmentClassSpec): readonly Problem[] {
-  return readClass(spec).problems
 }
 
 /** Namespaces that no class ever matches. */

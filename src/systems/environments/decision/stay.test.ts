@@ -84,9 +84,14 @@ describe('the stay of an environment', () => {
       { do: 'stay', until: now + hour },
     ],
     [
-      'waits until the retry',
+      'waits until the retry, and expects the deletion a whole warning after it',
+      { ...unused, announcement: announced({ toldAt: undefined, retryAt: now + hour, date: now + 5 }) },
+      { do: 'stay', until: now + hour, due: { at: now + hour + day } },
+    ],
+    [
+      'holds at the date while the owner could not be told',
       { ...unused, announcement: announced({ toldAt: undefined, retryAt: now + 5 }) },
-      { do: 'stay', until: now + 5 },
+      { do: 'hold', because: 'not-told', until: now + 5 },
     ],
     ['tells a new owner anew', { ...unused, owner: 'bob@example.org', announcement: announced() }, { do: 'tell' }],
     [
@@ -100,6 +105,11 @@ describe('the stay of an environment', () => {
       { do: 'stay', until: now + 23 * hour },
     ],
     ['deletes at the date', { ...unused, announcement: announced() }, { do: 'delete', reason: 'unused' }],
+    [
+      'announces nothing while use cannot be seen',
+      { ...unused, isUseVisible: false },
+      { do: 'hold', because: 'use-unknown' },
+    ],
     [
       'holds while use cannot be seen',
       { ...unused, isUseVisible: false, announcement: announced() },

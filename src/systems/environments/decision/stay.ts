@@ -55,7 +55,7 @@ export type StayDecision =
   | { readonly do: 'tell' }
   | {
       readonly do: 'hold'
-      readonly because: 'pull-request-unknown' | 'use-unknown' | 'owner-unknown'
+      readonly because: 'pull-request-unknown' | 'use-unknown' | 'owner-unknown' | 'not-told'
       readonly until: number
     }
   | { readonly do: 'delete'; readonly reason: DueReason }
@@ -72,6 +72,7 @@ export function decideStay(facts: StayFacts, now: number): StayDecision {
   const warnMs = warningOf(due.reason, facts.rules)
   if (!announcement) {
     if (now < due.at - warnMs) return { do: 'stay', due, until: due.at - warnMs }
+    if (!facts.isUseVisible && dependsOnUse(due.reason, facts.rules)) return useUnknown(now)
     return { do: 'announce', reason: due.reason, date: Math.max(due.at, now + warnMs) }
   }
   // A date never moves nearer: the owner relies on the one that was announced.
@@ -83,24 +84,27 @@ export function decideStay(facts: StayFacts, now: number): StayDecision {
 }
 
 function decideAnnounced(facts: StayFacts, announcement: Announcement, now: number): StayDecision {
-  const { reason, date } = announcement
-  const due = { reason, at: date }
+  const { reason, date, attempts } = announcement
+  const warnMs = warningOf(reason, facts.rules)
   const isTold = announcement.toldAt !== undefined && announcement.owner === facts.owner
   // Its grace is the warning of a closed pull request: the limit of one notice a day does not delay the deletion.
-  const needsNotice = reason !== 'pull-request-closed' || (announcement.attempts === 0 && facts.mailAt <= date)
+  const needsNotice = reason !== 'pull-request-closed' || (attempts === 0 && facts.mailAt <= date)
   if (!isTold && needsNotice) {
     if (facts.needsOwner && facts.owner === undefined)
       return { do: 'hold', because: 'owner-unknown', until: now + holdMs }
     const tellAt = Math.max(announcement.writtenAt + collectMs, announcement.retryAt ?? 0, facts.mailAt)
-    return now < tellAt ? { do: 'stay', due, until: tellAt } : { do: 'tell' }
+    if (now >= tellAt) return { do: 'tell' }
+    if (now >= date && attempts > 0) return { do: 'hold', because: 'not-told', until: tellAt }
+    return { do: 'stay', due: { reason, at: Math.max(date, tellAt + warnMs) }, until: tellAt }
   }
-  const from = Math.max(date, (isTold ? (announcement.toldAt ?? 0) : 0) + warningOf(reason, facts.rules))
+  const from = Math.max(date, (isTold ? (announcement.toldAt ?? 0) : 0) + warnMs)
   if (now < from) return { do: 'stay', due: { reason, at: from }, until: from }
   if (facts.pull && !facts.pull.isKnown) return { do: 'hold', because: 'pull-request-unknown', until: now + holdMs }
-  if (!facts.isUseVisible && dependsOnUse(reason, facts.rules))
-    return { do: 'hold', because: 'use-unknown', until: now + holdMs }
+  if (!facts.isUseVisible && dependsOnUse(reason, facts.rules)) return useUnknown(now)
   return { do: 'delete', reason }
 }
+
+const useUnknown = (now: number) => ({ do: 'hold', because: 'use-unknown', until: now + holdMs }) as const
 
 /** When the environment is due, by the earliest rule, with every keep applied; undefined when no rule makes it due. */
 export function dueOf(facts: StayFacts): Due | undefined {
@@ -130,6 +134,6 @@ function warningOf(reason: DueReason, { warnMs }: ClassRules): number {
   return reason === 'pull-request-closed' ? 0 : warnMs
 }
 
-function dependsOnUse(reason: DueReason, { since }: ClassRules): boolean {
+export function dependsOnUse(reason: DueReason, { since }: ClassRules): boolean {
   return reason === 'pull-request-stale' || reason === 'evicted' || (reason === 'unused' && since === 'LastUsed')
 }

@@ -54,11 +54,6 @@ export async function deletionStep(ports: DeletionPorts, observed: Observed, del
   }
 }
 
-/** What deleting the Namespace would come to now, before anything has begun. */
-export function peek(ports: Pick<DeletionPorts, 'client' | 'door'>, observed: Observed, reason: Deletion['reason']) {
-  return ports.door.peek(requestFor(ports, observed, reason))
-}
-
 async function recordStep(ports: DeletionPorts, observed: Observed, { reason }: Deletion): Promise<StepResult> {
   const result = await ports.door.recordAhead(requestFor(ports, observed, reason))
   if (result.result === 'recorded') return { next: 'Tool', record: result.record }
@@ -85,30 +80,19 @@ async function toolStep(ports: DeletionPorts, observed: Observed, { stepAt, reas
         hold: `${generator} would create it again: set pullRequest.label of the class to the label that its generator filters by, and sojourn.dev/pull-request on the Namespace`,
       }
     // The generator deletes what it made once the pull request is closed or has lost its label; what is left over is deleted then.
-    if (waited < generatorPatienceMs && found.tools.length > 0) return { wait: now + pollMs }
+    if (waited < generatorPatienceMs) return { wait: now + pollMs }
     return { next: 'Helm' }
   }
   if (found.tools.length === 0) return { next: 'Helm' }
   for (const { type, object } of found.tools) {
     if (object.metadata.deletionTimestamp) continue
-    const { metadata } = object
-    const access = {
-      verb: 'delete',
-      group: type.group,
-      resource: type.plural,
-      namespace: metadata.namespace ?? '',
-      name: metadata.name,
-    }
+    const { name, namespace = '', uid } = object.metadata
+    const access = { verb: 'delete', group: type.group, resource: type.plural, namespace, name }
     const refusal = await ports.actorElsewhere.refusalOf(access)
     if (refusal) return { wait: now + holdMs, hold: refusal.message }
     const subject = kubeSubject(client, type, refOf(object))
-    const result = await door.depart({
-      subject,
-      uid: metadata.uid,
-      because: reason,
-      by: byOf(observed),
-      follows: observed.namespace.metadata.uid,
-    })
+    const follows = observed.namespace.metadata.uid
+    const result = await door.depart({ subject, uid, because: reason, by: byOf(observed), follows })
     if (result.result === 'held' || result.result === 'refused')
       return {
         wait: ('until' in result ? result.until : undefined) ?? now + holdMs,
@@ -131,16 +115,8 @@ async function helmStep(ports: DeletionPorts, observed: Observed): Promise<StepR
     for (const { metadata } of items) if (metadata.labels?.['name']) names.add(metadata.labels['name'])
   for (const name of names) {
     const release = { name, driver: 'secret', disableHooks: false, timeoutMs: 300_000 } as const
-    const result = await uninstall({
-      client,
-      actor,
-      actorElsewhere,
-      door,
-      clock,
-      by: byOf(observed),
-      namespace,
-      release,
-    })
+    const by = byOf(observed)
+    const result = await uninstall({ client, actor, actorElsewhere, door, clock, by, namespace, release })
     if (result.result === 'waiting') return { wait: result.until ?? clock.now() + pollMs }
     if (result.result === 'refused' || result.result === 'unreadable') {
       const message = `release ${name}: ${result.result === 'refused' ? result.refusal.message : result.message}`
@@ -162,7 +138,12 @@ function notDone(result: DepartResult, now: number): StepResult {
   return { wait: ('until' in result ? result.until : undefined) ?? now + holdMs, hold: sentenceOf(result) }
 }
 
-function requestFor({ client }: Pick<DeletionPorts, 'client'>, observed: Observed, because: string): DepartRequest {
+/** The request to delete the Namespace. */
+export function requestFor(
+  { client }: Pick<DeletionPorts, 'client'>,
+  observed: Observed,
+  because: string,
+): DepartRequest {
   const { name, uid } = observed.namespace.metadata
   const window = observed.environmentClass?.spec.delete?.window
   return {
@@ -184,11 +165,7 @@ function byOf({ environmentClass, environment }: Observed) {
 export function atStep(
   former: Deletion | undefined,
   step: Deletion['step'],
-  {
-    reason,
-    record,
-    now,
-  }: { readonly reason: Deletion['reason']; readonly record?: string | undefined; readonly now: number },
+  { reason, record, now }: Pick<Deletion, 'reason'> & { readonly record?: string | undefined; readonly now: number },
 ): Deletion {
   const at = formatTime(now)
   const kept = record ?? former?.record

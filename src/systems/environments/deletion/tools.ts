@@ -90,9 +90,9 @@ async function read(client: Client, ref: ObjectRef): Promise<readonly StoredObje
 
 /**
  * Whether a tool object deploys to this Namespace of this cluster only: deleting it deletes everything it deployed. Tenants write the marks
- * of workloads, so a mark alone proves nothing.
+ * of workloads, so a mark alone proves nothing. What a Kustomization without a target has deployed is in its inventory.
  */
-function isOnlyFor({ metadata, spec }: StoredObject, namespace: string): boolean {
+function isOnlyFor({ metadata, spec, status }: StoredObject, namespace: string): boolean {
   const { targetNamespace, destination, kubeConfig } = (spec ?? {}) as {
     targetNamespace?: string
     destination?: { namespace?: string; server?: string; name?: string }
@@ -100,7 +100,12 @@ function isOnlyFor({ metadata, spec }: StoredObject, namespace: string): boolean
   }
   const { server = ownServer, name = ownName } = destination ?? {}
   const isHere = kubeConfig === undefined && server === ownServer && name === ownName
-  return isHere && (targetNamespace ?? destination?.namespace ?? metadata.namespace) === namespace
+  const { entries = [] } =
+    (status as { inventory?: { entries?: readonly { id: string }[] } } | undefined)?.inventory ?? {}
+  const isInside = entries.every(({ id }) => id.startsWith(`${namespace}_`) || id === `_${namespace}__Namespace`)
+  const isListed = targetNamespace === undefined && !destination && entries.length > 0
+  const target = targetNamespace ?? destination?.namespace ?? metadata.namespace
+  return isHere && (isListed ? isInside : target === namespace)
 }
 
 /** What Argo CD calls the cluster that it runs in. */

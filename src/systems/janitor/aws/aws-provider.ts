@@ -7,12 +7,14 @@ import { expirationMark } from '../../../departures/door/protection.ts'
 import type { CompiledPolicy } from '../policy/policy.ts'
 import { cloudCluster } from '../verdict/protection.ts'
 import type { Observation, ObserveRequest, Provider, ResourceRef } from '../verdict/provider.ts'
-import { InventoryError, type Resource, type Use } from '../model/resource.ts'
+import { InventoryError, unknownUse, type Resource, type Use } from '../model/resource.ts'
+import { describePrice, pricedParts } from '../../../prices/aws-prices.ts'
+import { pricesIn, type Prices } from '../../../prices/prices.ts'
 import { awsFacts } from './aws-facts.ts'
 import { awsObject, awsSubject, readAwsResource } from './read/aws-subject.ts'
 import type { AwsResource, AwsType } from './read/aws-type.ts'
 import { awsTypes } from './aws-types.ts'
-import { Evidence } from './read/evidence.ts'
+import { Evidence, type ClusterUse } from './read/evidence.ts'
 import { inventoryError } from './read/listing.ts'
 import { openSession, timeAtAws, type AwsCredentials, type AwsSession } from './read/session.ts'
 
@@ -24,6 +26,9 @@ export interface AwsProviderPorts {
   readonly accounts: () => readonly ProviderAccount[]
   /** The decoded data of a Secret in Sojourn's namespace. */
   readonly secret: (name: string) => Promise<Readonly<Record<string, string>>>
+  /** Images and volumes that workloads use; throws when a cluster cannot be listed. Defaults to none. */
+  readonly clusters?: (signal: AbortSignal) => Promise<ClusterUse>
+  readonly prices: Prices
 }
 
 const prefix = 'aws'
@@ -48,14 +53,18 @@ export class AwsProvider implements Provider {
     return [...new Set(places)]
   }
 
-  async observe({ policy, location }: ObserveRequest): Promise<Observation> {
+  async observe({ policy, location, signal }: ObserveRequest): Promise<Observation> {
     const { account, region } = parseLocation(location)
     const session = await this.#session(account, region)
-    const evidence = new Evidence(session, () => this.#allSessions(region))
+    const { clusters, prices } = this.#ports
+    const evidence = new Evidence(session, {
+      sessions: () => this.#allSessions(region),
+      ...(clusters ? { clusters: () => clusters(signal) } : {}),
+    })
     const observedAt = this.#ports.clock.now()
     const resources: Resource[] = []
     for (const type of typesAt(policy, account, region))
-      resources.push(...(await observeType(awsTypes[type], evidence)))
+      resources.push(...(await observeType(awsTypes[type], evidence, prices)))
     const counted = evidence.references > 0 || policy.safety.minInventory > 0 ? { references: evidence.references } : {}
     return { resources, observedAt, owners: {}, ...counted }
   }
@@ -124,21 +133,33 @@ export class AwsProvider implements Provider {
   }
 }
 
-async function observeType(type: AwsType, evidence: Evidence): Promise<readonly Resource[]> {
+async function observeType(type: AwsType, evidence: Evidence, prices: Prices): Promise<readonly Resource[]> {
   const { session } = evidence
   const listed = await type.list(session)
-  const detect = await type.detect(evidence).catch((error: unknown) => () => unknownUse(error))
-  return listed.map((resource) => resourceOf(type, resource, { session, use: detect(resource) }))
+  const detect = await type.detect(evidence).catch((error: Error) => () => unknownUse(error.message))
+  return listed.map((resource) => {
+    const use = unlessOfCluster(detect(resource), resource)
+    return resourceOf(type, resource, { session, use, prices })
+  })
 }
 
-function unknownUse(error: unknown): Use {
-  return { state: 'unknown', because: (error as Error).message }
+/** What a controller in a cluster made is in its care: it may be between two uses, and would be made again under another name or address. */
+function unlessOfCluster(use: Use, { tags }: AwsResource): Use {
+  const mark = use.state === 'unused' ? Object.keys(tags).find((key) => clusterTags.test(key)) : undefined
+  if (mark === undefined) return use
+  return unknownUse(
+    `its tag ${mark} says that a Kubernetes cluster manages it, and Sojourn sees no object that uses it`,
+  )
 }
+
+/** Tags of the cloud provider, of controllers for load balancers, volumes and nodes, and of Velero. */
+const clusterTags =
+  /^(?:(?:[\w.-]+\.)?(?:kubernetes\.io|k8s\.io|k8s\.aws|k8s\.amazonaws\.com|karpenter\.sh|eksctl\.io|ebs\.csi\.aws\.com|velero\.io)\/|KubernetesCluster$|CSIVolume|(?:aws:)?eks:cluster-name$)/
 
 function resourceOf(
   type: AwsType,
   resource: AwsResource,
-  { session, use }: { readonly session: AwsSession; readonly use: Use },
+  { session, use, prices }: { readonly session: AwsSession; readonly use: Use; readonly prices: Prices },
 ): Resource {
   const object = awsObject(type, resource)
   const { account, region } = session
@@ -153,7 +174,7 @@ function resourceOf(
     account,
     region,
     createdAt: resource.createdAt,
-    about: resource.tags['Name'] ?? (resource.facts?.['name'] as string | undefined),
+    about: aboutOf(type, resource, { prices: pricesIn(prices.aws, region), currency: prices.currency }),
     tags: resource.tags,
     labels: resource.tags,
     use,
@@ -162,6 +183,17 @@ function resourceOf(
     group: resource.group,
     shield: resource.shield,
   }
+}
+
+/** `web-data, 100 GiB gp3, about 8.00 USD a month`. */
+function aboutOf(
+  { name: type }: AwsType,
+  { tags, facts, raw }: AwsResource,
+  prices: Parameters<typeof describePrice>[1],
+): string | undefined {
+  const name = tags['Name'] ?? (facts?.['name'] as string | undefined)
+  const parts = pricedParts(type, raw)
+  return [name, parts && describePrice(parts, prices)].filter(Boolean).join(', ') || undefined
 }
 
 function typesAt({ targets }: CompiledPolicy, account: string, region: string): readonly AwsTypeName[] {

@@ -1,11 +1,15 @@
 import { createHash } from 'node:crypto'
-import { addressesIn } from '../../../notices/addresses.ts'
 import type { Notice, NoticeItem } from '../../../notices/notice.ts'
 
-/** One item of a notice, and the addresses of its owner. */
+/** One item of a notice, and the addresses of its owners. */
 export interface AddressedItem {
-  readonly owner: string
+  readonly owners: readonly string[]
   readonly item: NoticeItem
+}
+
+/** A notice, and whether it goes to one address or through the channels that need none. */
+export interface ComposedNotice extends Notice {
+  readonly isForAddress: boolean
 }
 
 export interface ComposeOptions {
@@ -23,34 +27,62 @@ export interface ComposeOptions {
 const maxParts = 3
 const digestItems = 500
 
-/** Composes one notice per owner, or several parts when the owner has more items than one message holds. */
-export function composeNotices(addressed: readonly AddressedItem[], options: ComposeOptions): readonly Notice[] {
-  const { kind, policy, docsUrl, timeZone, cluster } = options
+/**
+ * Composes one notice per address, however owners are combined, so that no combination multiplies an address's mail; and one
+ * for the channels without addresses, which get every item once. Several parts when there are more items than one message holds.
+ */
+export function composeNotices(given: readonly AddressedItem[], options: ComposeOptions): readonly ComposedNotice[] {
+  const addressed = given.flatMap(({ owners, item }) =>
+    (owners.length > 0 ? owners : ['']).map((address, index) => ({
+      owner: address.toLowerCase(),
+      address,
+      owners,
+      item,
+      isFirst: index === 0,
+    })),
+  )
   const byOwner = Map.groupBy(addressed, ({ owner }) => owner)
   return [...byOwner].flatMap(([owner, entries]) => {
-    const items = entries
-      .map(({ item }) => item)
-      .toSorted((left, right) => left.deletionAt - right.deletionAt || (left.candidate < right.candidate ? -1 : 1))
-    const listUrl = options.listUrl(owner, items)
-    const isDigest = listUrl !== undefined && items.length > maxParts * options.itemsPerMessage
-    const itemsPerMessage = isDigest ? digestItems : options.itemsPerMessage
-    const parts = Math.ceil(items.length / itemsPerMessage)
-    return Array.from({ length: parts }, (_, index): Notice => {
-      const slice = items.slice(index * itemsPerMessage, (index + 1) * itemsPerMessage)
-      return {
-        kind,
-        policy,
-        cluster,
-        ...(listUrl === undefined ? {} : { listUrl, isDigest }),
-        to: addressesIn(owner),
-        items: slice,
-        part: index + 1,
-        parts,
-        messageId: messageIdOf({ kind, policy, owner, items: slice }),
-        docsUrl,
-        timeZone,
-      }
-    })
+    const [{ address } = { address: '' }] = entries
+    const first = entries.filter(({ isFirst }) => isFirst)
+    const together = [...new Set(first.flatMap(({ owners }) => owners))]
+    return [
+      ...(address ? partsOf(entries, { owner, to: [address], isForAddress: true }, options) : []),
+      ...partsOf(first, { owner, to: together, isForAddress: false }, options),
+    ]
+  })
+}
+
+function partsOf(
+  entries: readonly { readonly item: NoticeItem }[],
+  { owner, ...recipients }: Pick<ComposedNotice, 'to' | 'isForAddress'> & { readonly owner: string },
+  options: ComposeOptions,
+): readonly ComposedNotice[] {
+  if (entries.length === 0) return []
+  const { kind, policy, docsUrl, timeZone, cluster } = options
+  const items = entries
+    .map(({ item }) => item)
+    .toSorted((left, right) => left.deletionAt - right.deletionAt || (left.candidate < right.candidate ? -1 : 1))
+  const listUrl = options.listUrl(owner, items)
+  const isDigest = items.length > maxParts * options.itemsPerMessage
+  const itemsPerMessage = isDigest ? digestItems : options.itemsPerMessage
+  const parts = Math.ceil(items.length / itemsPerMessage)
+  return Array.from({ length: parts }, (_, index) => {
+    const slice = items.slice(index * itemsPerMessage, (index + 1) * itemsPerMessage)
+    return {
+      kind,
+      policy,
+      cluster,
+      isDigest,
+      ...(listUrl === undefined ? {} : { listUrl }),
+      ...recipients,
+      items: slice,
+      part: index + 1,
+      parts,
+      messageId: messageIdOf({ kind, policy, owner, items: slice }),
+      docsUrl,
+      timeZone,
+    }
   })
 }
 

@@ -1,7 +1,7 @@
-import type { CleanupCandidate } from '../../../apis/cleanup-candidate.ts'
+import { cleanupCandidate, type CleanupCandidate } from '../../../apis/cleanup-candidate.ts'
 import { cleanupOptOut, type CleanupOptOut } from '../../../apis/cleanup-opt-out.ts'
 import { cleanupPolicy } from '../../../apis/cleanup-policy.ts'
-import type { DepartResult } from '../../../departures/door/because.ts'
+import type { DepartRequest } from '../../../departures/door/door.ts'
 import { isLiveOptOut } from '../../../departures/door/protection.ts'
 import { ignoring } from '../../../kube/status-error.ts'
 import { formatTime, parseTime } from '../../../kube/time.ts'
@@ -77,14 +77,22 @@ function cycleEndsAt(item: WorkItem): number {
 }
 
 /** Compares our clock with the provider's: a clock that runs far ahead would make every mark due at once. */
-async function checkClock({ location, ports }: Work): Promise<void> {
+async function checkClock({ location, object, ports }: Work): Promise<void> {
   const theirs = await providerOf(ports.providers, location).currentTime?.(location)
   if (theirs === undefined) return
   const apartMs = Math.abs(theirs - ports.clock.now())
-  if (apartMs > clockToleranceMs)
-    throw new InventoryError(
-      `this machine's clock and the clock of ${location} are ${Math.round(apartMs / 1000)} s apart: nothing is deleted until they agree`,
-    )
+  const agrees = apartMs <= clockToleranceMs
+  const message = `this machine's clock and the clock of ${location} are ${Math.round(apartMs / 1000)} s apart: nothing is deleted until they agree`
+  const known = object.status?.conditions?.find(({ type }) => type === 'ClockInSync')?.status
+  if (!agrees || known === 'False')
+    await writePolicyStatus(ports, object.metadata.name, {
+      claims: [
+        agrees
+          ? { type: 'ClockInSync', status: 'True', reason: 'Agrees', message: 'the clocks agree' }
+          : { type: 'ClockInSync', status: 'False', reason: 'ClockSkew', message },
+      ],
+    })
+  if (!agrees) throw new InventoryError(message)
 }
 
 interface JudgedMark {
@@ -140,9 +148,14 @@ function judgeMarks(work: Work, marks: readonly CleanupCandidate[], snapshot: Sn
 }
 
 /** The owner who was notified is no longer the owner: the next mark cycle has the new one notified. */
-function hasChangedOwner({ status }: CleanupCandidate, resource: Resource | undefined, snapshot: Snapshot): boolean {
-  const former = status?.owner
-  return resource !== undefined && isNewOwner(former, currentOwner(former, snapshot.describe(resource).resolveOwner()))
+function hasChangedOwner(
+  { status = {} }: CleanupCandidate,
+  resource: Resource | undefined,
+  snapshot: Snapshot,
+): boolean {
+  return (
+    resource !== undefined && isNewOwner(status, currentOwner(status.owner, snapshot.describe(resource).resolveOwner()))
+  )
 }
 
 function endsMark({ do: what }: DeleteDecision): boolean {
@@ -200,13 +213,30 @@ async function spread(work: Work, due: readonly JudgedMark[], now: number): Prom
   for (const { items, offsetMs } of partition(due, work.policy.limits)) {
     const scheduledTime = formatTime(now + offsetMs)
     for (const item of items) {
-      const change = { phase: 'Due', because: 'violates', at: now } as const
-      const status = withPhase(item.candidate.status, change, { scheduledTime })
-      const written = await tryWriteMark(work, item.candidate, status)
+      const written = await schedule(work, item.candidate, { scheduledTime, now })
       if (written && offsetMs === 0) first.push({ ...item, candidate: written })
     }
   }
   return first
+}
+
+/** Gives a mark its time. A mark that changed meanwhile is read and decided on again: it must not cost a whole cycle. */
+async function schedule(
+  work: Work,
+  candidate: CleanupCandidate,
+  { scheduledTime, now }: { readonly scheduledTime: string; readonly now: number },
+): Promise<CleanupCandidate | undefined> {
+  const change = { phase: 'Due', because: 'violates', at: now } as const
+  const write = (mark: CleanupCandidate) => tryWriteMark(work, mark, withPhase(mark.status, change, { scheduledTime }))
+  const written = await write(candidate)
+  if (written) return written
+  const { client } = work.ports
+  const { name } = candidate.metadata
+  const fresh = await client.get<CleanupCandidate>(cleanupCandidate.type, { name }).catch(ignoring('NotFound'))
+  if (!fresh || !isActive(fresh.status?.phase ?? 'Unmarked')) return undefined
+  const rules = { mode: work.policy.notices.mode, now }
+  const decision = decideDelete({ is: 'violating', summaries: [] }, markUnder(fresh, work), rules)
+  return decision.do === 'delete' ? write(fresh) : undefined
 }
 
 function createdAt({ candidate, resource }: JudgedMark): number {
@@ -218,6 +248,10 @@ async function deleteResource(work: Work, { candidate, resource }: JudgedMark): 
   if (!resource) return
   assertHeld(work)
   const at = work.ports.clock.now()
+  const request = await departRequest(work, candidate, resource)
+  // What the door holds stays Due: it would otherwise change its phase twice at every attempt.
+  const verdict = await work.ports.door.peek(request)
+  if (verdict.result === 'held') return recordResult(work, candidate, { result: verdict, isGone: false })
   const deleting = await tryWriteMark(
     work,
     candidate,
@@ -228,24 +262,22 @@ async function deleteResource(work: Work, { candidate, resource }: JudgedMark): 
     // From here on the opt-out page answers that the deletion has started; earlier opt-outs are found by this read.
     if (await isOptedOut(work, candidate))
       return await endMark(work, deleting, { phase: 'OptedOut', because: 'opted-out', at })
-    await recordResult(work, deleting, await depart(work, candidate, resource))
+    assertHeld(work)
+    const result = await work.ports.door.depart(request)
+    const isGone = result.result === 'gone' && (await request.subject.read()) === undefined
+    await recordResult(work, deleting, { result, isGone })
   } catch (error) {
     if (error instanceof FenceLost || work.signal.aborted) throw error
     await recordFailure(work, deleting, error)
   }
 }
 
-/** Deletes the resource through the door, with the version that was judged as precondition. */
-async function depart(
-  work: Work,
-  candidate: CleanupCandidate,
-  resource: Resource,
-): Promise<{ readonly result: DepartResult; readonly isGone: boolean }> {
+/** What the door is asked for: the version that was judged is the precondition. */
+async function departRequest(work: Work, candidate: CleanupCandidate, resource: Resource): Promise<DepartRequest> {
   const { policy, ports } = work
   const { propagationPolicy, gracePeriodSeconds, force = false } = policy.deletion
   const subject = await providerOf(ports.providers, work.location).subject(candidate.spec.resource, { force })
-  assertHeld(work)
-  const result = await ports.door.depart({
+  return {
     subject,
     uid: resource.uid,
     isAnnounced: markOf(candidate).announcedAt !== undefined,
@@ -258,8 +290,7 @@ async function depart(
     ...(propagationPolicy ? { propagation: propagationPolicy } : {}),
     ...(gracePeriodSeconds === undefined ? {} : { gracePeriodSeconds }),
     ...(policy.schedule === undefined ? {} : { schedules: [policy.schedule] }),
-  })
-  return { result, isGone: result.result === 'gone' && (await subject.read()) === undefined }
+  }
 }
 
 /** Whether an opt-out names this resource, read from the API server rather than the cache. */

@@ -150,7 +150,7 @@ async function mark(work: Work, { judged, decision }: Planned<CleanupCandidate>,
   const { resource } = judged
   if (!resource || decision.do !== 'mark') return
   assertHeld(work)
-  const candidate = judged.mark?.candidate ?? (await create(work, resource))
+  const candidate = judged.mark?.candidate ?? (await createCandidate(work, resource))
   const former = candidate.status
   const change = { phase: 'Marked', because: 'violates', at: snapshot.now } as const
   const status = withPhase(former, change, {
@@ -163,7 +163,7 @@ async function mark(work: Work, { judged, decision }: Planned<CleanupCandidate>,
 }
 
 /** The fields of a new mark. Null clears what an earlier mark of the same resource left behind. */
-function freshMark({ policy, schedule }: Work, resource: Resource, snapshot: Snapshot): StatusChange {
+export function freshMark({ policy, schedule }: Work, resource: Resource, snapshot: Snapshot): StatusChange {
   const { now, observation } = snapshot
   const owner = snapshot.describe(resource).resolveOwner()
   const used = snapshot.lastSeenUsed(resource)
@@ -174,6 +174,7 @@ function freshMark({ policy, schedule }: Work, resource: Resource, snapshot: Sna
     owner: owner ?? null,
     group: resource.group ?? null,
     about: resource.about ?? null,
+    displayName: (resource.facts?.['name'] as string | undefined) ?? null,
     createdAt: resource.createdAt === undefined ? null : formatTime(resource.createdAt),
     markedAt: formatTime(now),
     projectedDeletionTime: projectedAt === undefined ? null : formatTime(projectedAt),
@@ -189,7 +190,7 @@ function freshMark({ policy, schedule }: Work, resource: Resource, snapshot: Sna
   }
 }
 
-async function create(work: Work, resource: Resource): Promise<CleanupCandidate> {
+export async function createCandidate(work: Work, resource: Resource): Promise<CleanupCandidate> {
   const { client } = work.ports
   const wanted = newCandidate(work.policy.name, work.location, resource)
   try {
@@ -222,7 +223,7 @@ async function refresh(work: Work, { judged, decision }: Planned<CleanupCandidat
     summaries: [...decision.summaries],
   }
   const hasChangedOwner =
-    marked.mark.announcedAt !== undefined && isNewOwner(former, owner) && status.phase !== 'Deleting'
+    marked.mark.announcedAt !== undefined && isNewOwner(candidate.status ?? {}, owner) && status.phase !== 'Deleting'
   if (!hasChangedOwner || work.policy.notices.mode === 'off') {
     await writeMark(work, candidate, refreshed)
     return

@@ -32,7 +32,7 @@ export function promisedDate(
 export interface NoticeContext {
   readonly key: string
   readonly publicUrl: string | undefined
-  readonly otherPolicies: readonly string[]
+  readonly otherPolicies: NoticeItem['otherPolicies']
   readonly clusterName: string
   readonly now: number
 }
@@ -57,7 +57,7 @@ export function noticeItem(
     namespace,
     name,
     place: provider === 'aws' ? `${account} ${region}` : `cluster ${cluster || clusterName}`,
-    ...(provider === 'aws' ? { about: aboutOf(status, now) } : {}),
+    about: aboutOf(candidate, now),
     reasons: (status.summaries ?? []).map(({ description }) => description),
     deletionAt,
     optOutUrl: base
@@ -65,7 +65,7 @@ export function noticeItem(
       : undefined,
     keepCommand:
       provider === 'kubernetes' && !cluster
-        ? `sojourn opt-out ${kind.toLowerCase()}/${name}${namespace ? ` -n ${namespace}` : ''}`
+        ? `sojourn opt-out ${inShell(`${kind.toLowerCase()}/${name}`)}${namespace ? ` -n ${namespace}` : ''}`
         : `kubectl patch cleanupcandidate ${metadata.name} --type=merge -p '{"spec":{"hold":true}}'`,
     resourceUrl: resourceUrlOf(notices.resourceUrl, candidate),
     otherPolicies,
@@ -76,9 +76,16 @@ export function noticeItem(
   }
 }
 
+/** An argument as a shell reads it: names of Roles and their bindings may hold any character. */
+function inShell(argument: string): string {
+  return /^[\w./:-]+$/.test(argument) ? argument : `'${argument.replaceAll("'", String.raw`'\''`)}'`
+}
+
 /** `web-data, 100 GiB, about 8.00 USD a month, 120d old`: what the id of a cloud resource does not tell. */
-function aboutOf({ about, createdAt }: NonNullable<CleanupCandidate['status']>, now: number): string | undefined {
-  const at = parseTime(createdAt)
+export function aboutOf({ spec, status = {} }: CleanupCandidate, now: number): string | undefined {
+  if (spec.resource.provider !== 'aws') return undefined
+  const { about } = status
+  const at = parseTime(status.createdAt)
   const parts = [...(about ? [about] : []), ...(at === undefined ? [] : [`${formatAge(now - at)} old`])]
   return parts.length > 0 ? parts.join(', ') : undefined
 }

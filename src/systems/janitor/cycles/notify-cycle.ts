@@ -5,8 +5,10 @@ import { wakeAt, type Outcome } from '../../../runtime/controller/outcome.ts'
 import { isConditionTrue, setCondition } from '../../../kube/conditions.ts'
 import { withPhase } from '../decision/candidate.ts'
 import type { NoticeDecision } from '../decision/decide.ts'
-import { composeNotices } from './compose-notices.ts'
+import { composeNotices, type ComposedNotice } from './compose-notices.ts'
+import { addressesIn } from '../../../notices/addresses.ts'
 import { audiences, type Channel, type Notice } from '../../../notices/notice.ts'
+import { TooManyNotices } from '../../../notices/open-channel.ts'
 import { RetryLater } from '../../../notices/post.ts'
 import { listLink } from '../opt-outs/links.ts'
 import { linkGraceMs, noticeItem, promisedDate } from './notice-item.ts'
@@ -16,6 +18,7 @@ import { tryWriteMark, type PlannedCycle, type Work, type WorkItem } from '../wo
 
 const maxNotices = 20
 const maxRetryMs = 6 * 3_600_000
+const limitedMs = 600_000
 
 /** Plans the notices of a location; undefined when none will ever be due for its present marks. */
 export function planNotifyCycle(item: WorkItem): PlannedCycle | undefined {
@@ -125,23 +128,60 @@ async function notifyOwners(
     const current = isTold ? unchanged(work, candidate) : await recordPromise(work, candidate)
     if (current) byName.set(current.metadata.name, current)
   }
-  let confirmed = 0
   const clusterName = await work.ports.clusterName()
-  for (const notice of noticesFor(work, [...byName.values()], { kind, key, clusterName })) {
-    const mentioned = notice.items.flatMap(({ candidate }) => byName.get(candidate) ?? [])
-    if (await send(work, notice, { candidates: mentioned, channels, copiesOnly })) confirmed += mentioned.length
+  const notices = noticesFor(work, [...byName.values()], { kind, key, clusterName })
+  const tellings = new Map<string, Telling>()
+  for (const [name, candidate] of byName) tellings.set(name, { candidate, outcomes: [], retryMs: 0, left: 0 })
+  for (const { candidate } of notices.flatMap(({ items }) => items)) tellings.get(candidate)!.left += 1
+  for (const notice of notices) {
+    const mentioned = notice.items.flatMap(({ candidate }) => tellings.get(candidate) ?? [])
+    const candidates = mentioned.map(({ candidate }) => candidate)
+    const sent = await send(work, notice, { candidates, channels, copiesOnly })
+    for (const telling of mentioned) await record(work, telling, sent)
   }
-  return confirmed
+  return tellings
+    .values()
+    .filter(({ outcomes }) => outcomes.some(isConfirmation))
+    .toArray().length
+}
+
+interface Sent {
+  readonly outcomes: readonly CandidateNotice[]
+  /** How long a channel asks to wait. */
+  readonly retryMs: number
+}
+
+/** A mark while notices mention it: one for each of its owner's addresses, and one for the other channels. */
+interface Telling {
+  readonly candidate: CleanupCandidate
+  readonly outcomes: CandidateNotice[]
+  retryMs: number
+  /** How many notices that mention it are not sent yet. */
+  left: number
+}
+
+/** Writes a mark after the last notice that mentions it: until then it does not count as announced, whatever stops the work. */
+async function record(work: Work, telling: Telling, { outcomes, retryMs }: Sent): Promise<void> {
+  telling.outcomes.push(...outcomes)
+  telling.retryMs = Math.max(telling.retryMs, retryMs)
+  telling.left -= 1
+  if (telling.left > 0) return
+  const now = work.ports.clock.now()
+  await tryWriteMark(
+    work,
+    telling.candidate,
+    statusAfter(telling.candidate, telling.outcomes, { retryMs: telling.retryMs, now }),
+  )
 }
 
 function noticesFor(
   { policy, schedule, ports }: Work,
   candidates: readonly CleanupCandidate[],
   { kind, key, clusterName }: { readonly kind: Notice['kind']; readonly key: string; readonly clusterName: string },
-): readonly Notice[] {
+): readonly ComposedNotice[] {
   const base = policy.notices.optOutBaseUrl || ports.publicUrl()
   const addressed = candidates.map((candidate) => ({
-    owner: candidate.status?.owner?.address ?? '',
+    owners: addressesIn(candidate.status?.owner?.address ?? ''),
     item: noticeItem(candidate, policy, {
       key,
       publicUrl: ports.publicUrl(),
@@ -175,23 +215,24 @@ async function recordPromise(work: Work, candidate: CleanupCandidate): Promise<C
 }
 
 /**
- * Sends a notice through every channel and records the outcomes in its marks. Returns whether the notice is confirmed:
- * the channels nearest to the owner decide that, so a stored Event does not confirm a notice whose mail was refused.
+ * Sends a notice through its channels. The channels nearest to the owner confirm it, so a stored Event does not confirm a
+ * notice whose mail was refused.
  */
 async function send(
   work: Work,
-  notice: Notice,
+  notice: ComposedNotice,
   {
     candidates,
     channels,
     copiesOnly,
   }: Pick<Sending, 'channels' | 'copiesOnly'> & { candidates: readonly CleanupCandidate[] },
-): Promise<boolean> {
+): Promise<Sent> {
   const outcomes: CandidateNotice[] = []
   let retryMs = 0
   const usable = channels.filter((channel) => channel.audience !== 'owner' || notice.to.length > 0)
   const nearest = audiences.find((audience) => usable.some((channel) => channel.audience === audience))
   for (const channel of usable) {
+    if ((channel.audience === 'owner') !== notice.isForAddress) continue
     const isCopy = channel.audience !== nearest
     if (!isCopy && copiesOnly) continue
     if (
@@ -203,19 +244,15 @@ async function send(
     outcomes.push(...sent.outcomes)
     retryMs = Math.max(retryMs, sent.retryMs)
   }
-  for (const candidate of candidates) {
-    const now = work.ports.clock.now()
-    await tryWriteMark(work, candidate, statusAfter(candidate, outcomes, { retryMs, now }))
-  }
-  return outcomes.some(isConfirmation)
+  return { outcomes, retryMs }
 }
 
-/** Sends a notice through one channel; a failure is an outcome, too. `retryMs` is how long the channel asks to wait. */
+/** Sends a notice through one channel; a failure is an outcome, too. */
 async function sendThrough(
   { signal, ports }: Work,
   channel: Channel,
-  { notice, kind }: { readonly notice: Notice; readonly kind: NonNullable<CandidateNotice['kind']> },
-): Promise<{ readonly outcomes: readonly CandidateNotice[]; readonly retryMs: number }> {
+  { notice, kind }: { readonly notice: ComposedNotice; readonly kind: NonNullable<CandidateNotice['kind']> },
+): Promise<Sent> {
   const labels = { policy: notice.policy, channel: channel.name }
   const at = formatTime(ports.clock.now())
   const entry: CandidateNotice = { kind, channel: channel.name, at, messageId: notice.messageId }
@@ -230,9 +267,12 @@ async function sendThrough(
     return { outcomes, retryMs: 0 }
   } catch (error) {
     if (signal.aborted) throw error
+    // Not a failure that a best-effort policy deletes after.
+    if (error instanceof TooManyNotices) return { outcomes: [], retryMs: limitedMs }
     ports.metrics.notices.inc({ ...labels, result: 'failed' })
     ports.log.error('notice not sent', { ...labels, error })
-    const outcomes = [{ ...entry, error: shortened((error as Error).message) }]
+    const recipient = notice.isForAddress ? notice.to[0] : undefined
+    const outcomes = [{ ...entry, ...(recipient ? { recipient } : {}), error: shortened((error as Error).message) }]
     return { outcomes, retryMs: error instanceof RetryLater ? error.afterMs : 0 }
   }
 }
@@ -270,7 +310,10 @@ function statusAfter(
   const waitMs = Math.max(retryMs, backoffDelay(attempts, { baseMs: 10_000, maxMs: maxRetryMs }))
   const isCopyMissing = outcomes.some(({ kind, error }) => kind === 'copy' && error !== undefined)
   // A reminder that was refused is retried like a notice; a round of copies leaves the owner's notice as it is.
-  const isToldBefore = candidate.status?.phase === 'Notified' && outcomes.every(({ kind }) => kind === 'copy')
+  const isToldBefore =
+    candidate.status?.phase === 'Notified' &&
+    (outcomes.length > 0 || retryMs === 0) &&
+    outcomes.every(({ kind }) => kind === 'copy')
   if (isConfirmed || isToldBefore) {
     const retry = isCopyMissing ? { attempts, nextAttemptTime: formatTime(now + waitMs) } : noRetry
     const change = { phase: 'Notified', because: 'violates', at: now } as const

@@ -39,13 +39,39 @@ export async function takeSnapshot(work: Work, { skipExcluded = false } = {}): P
   const { owners } = observation
   const context: JudgeContext = { protection: protectionCheck(optOuts, now), owners, ledger, now }
   const described = (resource: Resource) => describe(resource, policy, owners)
+  const verdictOf = (resource: Resource) =>
+    exclusions.verdict(resource, optOuts) ?? judge(described(resource), policy, context)
+  const held = await heldByContents(work, observation.resources, verdictOf)
   return {
     observation,
     now,
     describe: described,
-    judge: (resource) => exclusions.verdict(resource, optOuts) ?? judge(described(resource), policy, context),
+    judge: (resource) => held.get(resource.uid) ?? verdictOf(resource),
     lastSeenUsed: ledger.lastSeenUsed,
   }
+}
+
+/** Kinds whose deletion deletes other objects, too. */
+const containers = ['Namespace', 'CustomResourceDefinition']
+
+/** Excludes what the door would hold for a protected object in it: announcing that would be wrong. */
+async function heldByContents(
+  { ports, location }: Work,
+  resources: readonly Resource[],
+  verdictOf: (resource: Resource) => Verdict,
+): Promise<ReadonlyMap<string, Verdict>> {
+  const held = new Map<string, Verdict>()
+  for (const resource of resources) {
+    const { provider, cluster, apiVersion, kind, name, uid } = resource
+    if (provider !== 'kubernetes' || !containers.includes(kind) || verdictOf(resource).is !== 'violating') continue
+    const ref = { provider, cluster, apiVersion, kind, name, uid }
+    const answer = await ports.door.protectedContents(await providerOf(ports.providers, location).subject(ref))
+    if (answer?.result === 'held' && answer.because === 'takes-protected')
+      held.set(uid, { is: 'excluded', because: 'takes-protected', ...(answer.detail ? { detail: answer.detail } : {}) })
+    else if (answer)
+      held.set(uid, { is: 'unknown', because: 'use-unknown', detail: 'the objects in it cannot be listed' })
+  }
+  return held
 }
 
 function checkObservation({ policy }: Work, { observedAt, references }: Observation, now: number): void {

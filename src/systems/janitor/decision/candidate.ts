@@ -12,7 +12,7 @@ import { formatTime, parseTime } from '../../../kube/time.ts'
 import type { WorkScheduleSpec } from '../../../apis/work-schedule.ts'
 import type { CompiledPolicy } from '../policy/policy.ts'
 import { deletionDate } from '../policy/retention.ts'
-import type { Mark } from './decide.ts'
+import { dueAt, isActive, type Mark } from './decide.ts'
 import { resourceKey, type Resource } from '../model/resource.ts'
 
 /** One name per policy and resource, uid included: a mark never applies to a later resource of the same name. */
@@ -86,6 +86,14 @@ export function markOf(candidate: CleanupCandidate): Mark {
   const mark = readMark(candidate)
   marks.set(candidate, mark)
   return mark
+}
+
+/** When an announced resource is deleted at the earliest, for people: never a time that has passed. */
+export function leavesOf(candidate: CleanupCandidate, now: number): string | undefined {
+  const mark = readMark(candidate)
+  const at = dueAt(mark)?.at
+  if (!isActive(mark.phase) || mark.phase === 'Marked' || at === undefined || at === Infinity) return undefined
+  return at > now ? formatTime(at) : 'due'
 }
 
 /** Every cycle reads every mark, and few have changed since. */

@@ -30,6 +30,22 @@ export class ClusterSources {
     return informers.length === 1 && first ? first.list() : informers.flatMap((informer) => informer.list())
   }
 
+  /** Lists what may be deleted, as `list` does. Where this process may follow only some namespaces, those are all there is to delete. */
+  async candidates(
+    type: ResourceType,
+    namespaces: readonly string[] | undefined,
+    signal: AbortSignal,
+  ): Promise<readonly StoredObject[]> {
+    if (namespaces) return this.list(type, namespaces, signal)
+    const informer = this.#open(type, undefined)
+    if (!informer.synced && !informer.lastError) await untilSyncedOrFailed(informer, signal)
+    const followed = informer.namespaces ?? []
+    if (followed.length === 0 || followed.some((namespace) => informer.errorIn(namespace)))
+      return this.list(type, undefined, signal)
+    await informer.whenSynced(signal)
+    return informer.list()
+  }
+
   /** Finds mentions among all objects of a type, from a live index. Throws as `list` does. */
   async mentions(type: ResourceType, signal: AbortSignal): Promise<MentionFinder> {
     const informer = this.#open(type, undefined, { texts: isOurs(type) ? writtenTextsOf : textsOf })

@@ -1,8 +1,8 @@
 import { sojournGroup } from '../../../apis/group.ts'
 import type { KubernetesTarget } from '../../../apis/cleanup-policy.ts'
 import type { ResourceType, StoredObject } from '../../../kube/object.ts'
-import type { Use } from '../model/resource.ts'
-import { kindAndName, unknownUse, unused, used } from './references/detector.ts'
+import { unknownUse, unused, used, type Use } from '../model/resource.ts'
+import { kindAndName } from './references/detector.ts'
 import { mentionedIn, type MentionFinder } from './references/mentions.ts'
 
 const ownGroups = new Set([
@@ -12,7 +12,14 @@ const ownGroups = new Set([
   'pipelines.weave.works',
   'gitops.weave.works',
 ])
-const records = new Set(['Departure', 'CleanupCandidate', 'CleanupOptOut', 'UsageLedger', 'SavingsReport'])
+const records = new Set([
+  'Departure',
+  'DeparturePage',
+  'CleanupCandidate',
+  'CleanupOptOut',
+  'UsageLedger',
+  'SavingsReport',
+])
 /** Our kinds that make a namespace used; the others configure its lifecycle or record it. */
 const residents = new Set(['Pipeline', 'GitopsCluster'])
 

@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { StoredObject } from '../../../kube/object.ts'
-import type { Use } from '../model/resource.ts'
+import { unknownUse, unused, used, type Use } from '../model/resource.ts'
 import { aggregatedVersions, customReferences, customResidents, definedTypes } from './custom-references.ts'
-import { unknownUse, unused, used } from './references/detector.ts'
 import { detectorFor } from './detectors.ts'
 import { KubeResource } from './kube-resource.ts'
 import { knownConsumers } from './references/known-consumers.ts'
@@ -444,7 +443,7 @@ describe('other kinds', () => {
       'used',
     ],
     ['a Service that wakes', 'Service', service({}, { annotations: { 'proxless/domains': 'x' } }), {}, 'used'],
-    ['an ExternalName', 'Service', service({ type: 'ExternalName' }), {}, 'used'],
+    ['an ExternalName', 'Service', service({ type: 'ExternalName', externalName: 'db.example.com' }), {}, 'used'],
     ['a Deployment at zero', 'Deployment.apps', template('Deployment', {}, { replicas: 0 }), {}, 'unused'],
     ['a running Deployment', 'Deployment.apps', template('Deployment', {}, { replicas: 1 }), {}, 'used'],
     [

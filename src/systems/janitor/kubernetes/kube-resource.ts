@@ -1,7 +1,6 @@
 import type { StoredObject } from '../../../kube/object.ts'
 import { parseTime } from '../../../kube/time.ts'
-import type { Resource, Use } from '../model/resource.ts'
-import { used } from './references/detector.ts'
+import { used, type Resource, type Use } from '../model/resource.ts'
 import { trackedBy } from './references/known-consumers.ts'
 
 /** A Kubernetes object as a resource. Properties are computed on demand, because policies list very many objects. */

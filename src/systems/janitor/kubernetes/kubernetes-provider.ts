@@ -1,4 +1,4 @@
-import type { KubernetesTarget } from '../../../apis/cleanup-policy.ts'
+import type { CleanupPolicy, KubernetesTarget } from '../../../apis/cleanup-policy.ts'
 import { kubeSubject, type Subject } from '../../../departures/subjects/subject.ts'
 import { kindKey } from '../../../kube/key.ts'
 import { apiVersionOf, parseApiVersion, type ResourceType, type StoredObject, placeOf } from '../../../kube/object.ts'
@@ -12,6 +12,7 @@ import type { ExclusionCache, Divided } from '../verdict/exclusion-cache.ts'
 import type { CompiledPolicy } from '../policy/policy.ts'
 import type { Observation, ObserveRequest, Provider, ResourceRef } from '../verdict/provider.ts'
 import { InventoryError } from '../model/resource.ts'
+import { cloudUseOf } from './cloud-use.ts'
 import { ClusterSources } from './cluster-sources.ts'
 import { detectionFor, discovered } from './detection.ts'
 import { KubeResource } from './kube-resource.ts'
@@ -82,6 +83,19 @@ export class KubernetesProvider implements Provider {
     return (await client.patch(type, place, { type: 'merge', body }).catch(ignoring('NotFound'))) !== undefined
   }
 
+  /** The images and volumes that workloads use in the home cluster and in those that policies name. Throws when one cannot be listed. */
+  async cloudUse(
+    policies: readonly Pick<CleanupPolicy, 'spec'>[],
+    signal: AbortSignal,
+  ): Promise<ReadonlyMap<string, string>> {
+    const targets = policies.flatMap(({ spec }) => spec.targets.flatMap(({ kubernetes }) => kubernetes ?? []))
+    const clusters = new Set(['', ...targets.flatMap(clustersOf)])
+    return cloudUseOf(
+      [...clusters].map((name) => this.#sources(name)),
+      signal,
+    )
+  }
+
   async currentTime(location: string): Promise<number | undefined> {
     const client = connected(this.#sources(clusterOf(location)).handle)
     const { headers } = await client.request({ method: 'GET', path: '/version' })
@@ -117,7 +131,7 @@ interface KindRequest {
 async function observeKind(type: ResourceType, request: KindRequest): Promise<Divided> {
   const { sources, target, signal, exclusions, now } = request
   const { include, exclude = [] } = target.namespaces ?? {}
-  const objects = await sources.list(type, include, signal)
+  const objects = await sources.candidates(type, include, signal)
   const detect = await detectionFor(type, {
     client: request.client,
     mode: target.customReferences,

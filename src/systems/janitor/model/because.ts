@@ -17,6 +17,7 @@ export const exclusions = {
   'being-deleted': 'it is already being deleted',
   owned: 'it is owned by another object, which still exists',
   shielded: 'its provider protects it',
+  'takes-protected': 'deleting it would also delete a protected object',
 } as const
 
 /** Why a policy has no objection to a resource. */

@@ -10,6 +10,18 @@ export type Use =
     }
   | { readonly state: 'unknown'; readonly because: string }
 
+export function used(by: string): Use {
+  return { state: 'used', by }
+}
+
+export function unused(because: string, since?: number): Use {
+  return { state: 'unused', because, ...(since === undefined ? {} : { since }) }
+}
+
+export function unknownUse(because: string): Use {
+  return { state: 'unknown', because }
+}
+
 /** One resource that a policy targets, of any provider. */
 export interface Resource {
   readonly provider: 'kubernetes' | 'aws'

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { OwnerStrategySpec } from '../../../apis/cleanup-policy.ts'
-import { addressesIn } from '../../../notices/addresses.ts'
-import { ownersIn, compileOwner, isNewOwner, currentOwner, type OwnerSources } from './owner.ts'
+import { addressesIn, ownersIn } from '../../../notices/addresses.ts'
+import { compileOwner, isNewOwner, currentOwner, type OwnerSources } from './owner.ts'
 import { compilePolicy } from './policy.ts'
 import type { Resource } from '../model/resource.ts'
 import { resource, policyObject } from '../../../../test/janitor/fixtures.ts'
@@ -92,6 +92,21 @@ describe('74: the owner that a tag names', () => {
   )
 })
 
+describe('124: the addresses that an annotation names', () => {
+  const many = Array.from({ length: 9 }, (_, index) => `u${index}@example.org`)
+  it('are at most five, and the rest is refused with a reason; the namespace keeps its own', () => {
+    const sources = { namespaceTags: () => ({ owner: 'shop@example.org' }) }
+    const owner = compileOwner(undefined, [])(resource({ tags: { owner: many.join() } }), sources)
+    expect(owner?.address).toBe([...many.slice(0, 5), 'shop@example.org'].join())
+    expect(owner?.source).toBe('Tag (5 of 9 addresses),NamespaceAnnotation')
+  })
+  it('are one in whatever case', () => {
+    expect(ownerOf([{ type: 'Tag' }], { tags: { owner: 'Ann@example.org,ann@example.org' } })).toBe('Ann@example.org')
+    const owner = (address: string) => ({ address, source: 'Tag' })
+    expect(isNewOwner({ owner: owner('ann@example.org') }, owner('ANN@example.org'))).toBe(false)
+  })
+})
+
 describe('an owner of something marked', () => {
   const ann = { address: 'ann@example.org', source: 'Tag' }
   const bob = { address: 'bob@example.org', source: 'Tag' }
@@ -114,7 +129,7 @@ describe('an owner of something marked', () => {
     [ann, ann, false],
     [ann, undefined, false],
   ])('%j then %j: a new owner has to be notified: %s', (former, found, expected) =>
-    expect(isNewOwner(former, found)).toBe(expected),
+    expect(isNewOwner(former ? { owner: former } : {}, found)).toBe(expected),
   )
 })
 

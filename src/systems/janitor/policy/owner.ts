@@ -1,6 +1,8 @@
+import type { CandidateStatus } from '../../../apis/cleanup-candidate.ts'
 import type { CleanupPolicySpec, OwnerStrategySpec } from '../../../apis/cleanup-policy.ts'
 import { creatorOf } from '../../../kube/creator.ts'
-import { addressesIn } from '../../../notices/addresses.ts'
+import { parseTime } from '../../../kube/time.ts'
+import { addressesIn, distinctAddresses, maxOwners, ownersIn } from '../../../notices/addresses.ts'
 import type { Resource } from '../model/resource.ts'
 import type { Problem } from '../rules/rule-tree.ts'
 
@@ -35,14 +37,18 @@ export function compileOwner(owner: CleanupPolicySpec['owner'], problems: Proble
     problems.push({ field: 'spec.owner.default', problem: `"${fallback}" is not an e-mail address` })
   return (resource, sources = {}) => {
     const answers = strategies.flatMap((strategy) => {
-      const addresses = answersOf(strategy, resource, sources).flatMap(ownersIn)
-      return addresses.length > 0 ? [{ strategy, addresses }] : []
+      const found = distinctAddresses(answersOf(strategy, resource, sources).flatMap(ownersIn))
+      // Counted by strategy: an annotation of a tenant must not hide the owner of the namespace.
+      const addresses = found.slice(0, maxOwners)
+      const source =
+        found.length > maxOwners ? `${strategy.type} (${maxOwners} of ${found.length} addresses)` : strategy.type
+      return addresses.length > 0 ? [{ strategy, addresses, source }] : []
     })
     const primary = answers.filter(({ strategy }) => strategy.primary)
     const chosen = primary.length > 0 ? primary : answers
-    const addresses = [...new Set(chosen.flatMap((answer) => answer.addresses))]
+    const addresses = distinctAddresses(chosen.flatMap((answer) => answer.addresses))
     if (addresses.length > 0)
-      return { address: addresses.join(','), source: chosen.map(({ strategy }) => strategy.type).join(',') }
+      return { address: addresses.join(','), source: chosen.map(({ source }) => source).join(',') }
     return fallback === undefined ? undefined : { address: addressesIn(fallback).join(','), source: 'default' }
   }
 }
@@ -55,15 +61,17 @@ export function currentOwner(former: Owner | undefined, found: Owner | undefined
   return !former || (found && found.source !== 'default') ? (found ?? former) : former
 }
 
-/** Whether an owner has addresses that the former one had not: those have not been notified yet. */
-export function isNewOwner(former: Owner | undefined, now: Owner | undefined): boolean {
-  const known = new Set(addressesIn(former?.address ?? ''))
-  return addressesIn(now?.address ?? '').some((each) => !known.has(each))
-}
-
-/** The e-mail addresses that a tag or annotation names; none of a text with control characters, which could add mail headers. */
-export function ownersIn(text: string): readonly string[] {
-  return /\p{Cc}/u.test(text.trim()) ? [] : addressesIn(text)
+/** Whether an owner has addresses that the marked resource's former one had not, and that no notice of the mark has reached: those are notified first. */
+export function isNewOwner({ owner, markedAt, notices = [] }: CandidateStatus, now: Owner | undefined): boolean {
+  const since = parseTime(markedAt) ?? 0
+  // An owner who was told stays told: owners that change to and fro are not mailed each time.
+  const told = notices.flatMap(({ recipient, error, kind, at }) =>
+    recipient !== undefined && error === undefined && kind !== 'copy' && (parseTime(at) ?? 0) >= since
+      ? [recipient]
+      : [],
+  )
+  const known = new Set([owner?.address ?? '', ...told].flatMap((each) => addressesIn(each.toLowerCase())))
+  return addressesIn((now?.address ?? '').toLowerCase()).some((each) => !known.has(each))
 }
 
 function answersOf(strategy: OwnerStrategySpec, resource: Resource, sources: OwnerSources): readonly string[] {

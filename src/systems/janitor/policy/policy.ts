@@ -96,7 +96,7 @@ export function compilePolicy({
       spec.retentionWithoutOwner === undefined
         ? retention
         : { ms: read('spec.retentionWithoutOwner', spec.retentionWithoutOwner, 0) },
-    rules: compileRules(spec.rules, problems),
+    rules: compileRules(spec.rules, problems, kindsOf(spec)),
     exclude: compileExclusions(spec.exclusions ?? [], problems),
     excludesByObjectAlone: readsObjectAlone(spec.exclusions ?? []),
     owner: compileOwner(spec.owner, problems),
@@ -156,6 +156,14 @@ function duration(problems: Problem[], field: string, text: string | undefined, 
   if (ms !== undefined && ms >= 0) return ms
   problems.push({ field, problem: `"${text}" is not a duration such as 36h or 14d` })
   return fallback
+}
+
+/** The kinds and types that a policy targets. */
+function kindsOf({ targets }: CleanupPolicySpec): readonly string[] {
+  return targets.flatMap(({ kubernetes, aws }) => [
+    ...(kubernetes?.resources ?? []).map(({ kind }) => kind),
+    ...(aws?.resourceTypes ?? []),
+  ])
 }
 
 function checkTargets({ targets }: CleanupPolicySpec, problems: Problem[]): void {

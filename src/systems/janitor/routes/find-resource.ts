@@ -18,9 +18,7 @@ export async function wouldMark(ports: WorkPorts, namespace: string, id: string)
     summaries,
   })
   let reason = 'the resource does not exist, or no policy targets it'
-  for (const { work, snapshot } of await takeSnapshots(ports)) {
-    const resource = snapshot.observation.resources.find((each) => isAt(work, each, { namespace, id }))
-    if (!resource) continue
+  for (const { snapshot, resource } of await locate(ports, namespace, id)) {
     const verdict = snapshot.judge(resource)
     if (verdict.is === 'violating')
       return answer(
@@ -44,11 +42,21 @@ function useOf({ use }: Resource): readonly string[] {
 
 /** The reference of a resource that a policy targets, whether marked or not. */
 export async function findResource(ports: WorkPorts, namespace: string, id: string): Promise<ResourceRef | undefined> {
-  for (const { work, snapshot } of await takeSnapshots(ports)) {
+  const [found] = await locate(ports, namespace, id)
+  return found && newCandidate(found.work.policy.name, found.work.location, found.resource).spec.resource
+}
+
+/** A resource in the snapshot of a policy that targets it. */
+export interface Located extends PolicySnapshot {
+  readonly resource: Resource
+}
+
+/** The resource of this name, once for each policy that targets it. */
+export async function locate(ports: WorkPorts, namespace: string, id: string): Promise<readonly Located[]> {
+  return (await takeSnapshots(ports)).flatMap(({ work, snapshot }) => {
     const resource = snapshot.observation.resources.find((each) => isAt(work, each, { namespace, id }))
-    if (resource) return newCandidate(work.policy.name, work.location, resource).spec.resource
-  }
-  return undefined
+    return resource ? [{ work, snapshot, resource }] : []
+  })
 }
 
 function isAt(

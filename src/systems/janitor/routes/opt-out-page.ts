@@ -4,8 +4,10 @@ import { ignoring } from '../../../kube/status-error.ts'
 import { parseTime } from '../../../kube/time.ts'
 import type { Route, RouteRequest, RouteResponse } from '../../../runtime/http/route.ts'
 import { checkLink } from '../../../notices/signed-links.ts'
+import { aboutOf } from '../cycles/notice-item.ts'
 import { isActive } from '../decision/decide.ts'
 import { listPath, listSubject, optOutPath, optOutSubject } from '../opt-outs/links.ts'
+import { addressesIn } from '../../../notices/addresses.ts'
 import { escapeHtml } from '../../../notices/html.ts'
 import { dateText } from '../../../notices/notice.ts'
 import { namesResource, optOut } from '../opt-outs/opt-out.ts'
@@ -32,26 +34,35 @@ async function answer(ports: WorkPorts, request: RouteRequest, handle: Handler):
   const candidate = await ports.client
     .get<CleanupCandidate>(cleanupCandidate.type, { name })
     .catch(ignoring('NotFound'))
-  if (!candidate) return gone()
-  const subject = optOutSubject(name, candidate.spec.resource)
-  return (await refusal(ports, subject, request)) ?? handle(ports, candidate, request)
+  // One answer for an unknown candidate and a forged link: without a valid link it must not be learnt what exists.
+  const subject = candidate && optOutSubject(name, candidate.spec.resource)
+  const refused = await refusal(ports, subject, request)
+  if (refused || !candidate) return refused ?? invalidLink
+  // A link is good for the mark that its notice was about, not for a later one or a later owner.
+  const isOutdated = Number(request.query['generation']) !== (candidate.status?.generation ?? 1)
+  return isOutdated ? (endOf(ports, candidate) ?? expiredLink) : handle(ports, candidate, request)
 }
+
+const invalidLink = page(
+  403,
+  'This link is not valid',
+  '<p>The resource was deleted long ago, the link was changed, or another installation made it. Use the link exactly as it is in the notice.</p>',
+)
+const expiredLink = page(
+  403,
+  'This link has expired',
+  '<p>Ask your platform team to keep the resource, or use a newer notice.</p>',
+)
 
 /** Why a link is refused; undefined for a good one. */
 async function refusal(
   ports: WorkPorts,
-  subject: Parameters<typeof checkLink>[1],
+  subject: Parameters<typeof checkLink>[1] | undefined,
   { query }: RouteRequest,
 ): Promise<RouteResponse | undefined> {
-  const verdict = checkLink(await ports.linkKey(), subject, { query, now: ports.clock.now() })
+  const verdict = subject ? checkLink(await ports.linkKey(), subject, { query, now: ports.clock.now() }) : 'forged'
   if (verdict === 'good') return undefined
-  return verdict === 'forged'
-    ? page(
-        403,
-        'This link is not valid',
-        '<p>The link was changed, or another installation made it. Use the link exactly as it is in the notice.</p>',
-      )
-    : page(403, 'This link has expired', '<p>Ask your platform team to keep the resource, or use a newer notice.</p>')
+  return verdict === 'forged' ? invalidLink : expiredLink
 }
 
 type ListHandler = (
@@ -67,17 +78,25 @@ async function answerList(ports: WorkPorts, request: RouteRequest, handle: ListH
   if (refused) return refused
   const marks = ports.caches.candidates
     .list()
-    .filter(({ spec, status }) => spec.policy === policy && status?.owner?.address === owner)
+    .filter(({ spec, status }) => spec.policy === policy && isOwner(status?.owner?.address ?? '', owner))
     .filter((candidate) => isActive(candidate.status?.phase ?? 'Unmarked') && !endOf(ports, candidate))
   if (marks.length > 0) return handle(ports, marks, request)
   return page(200, 'Nothing to keep', '<p>No resource of yours is marked for deletion by this policy any more.</p>')
 }
 
-function showList(_: WorkPorts, marks: readonly CleanupCandidate[], { query }: RouteRequest): RouteResponse {
-  const rows = marks.map(({ spec, status }) => {
-    const at = parseTime(status?.projectedDeletionTime)
+/** Links name one address; those of before named the whole list. */
+function isOwner(addresses: string, owner: string): boolean {
+  return addresses === owner || addressesIn(addresses.toLowerCase()).includes(owner)
+}
+
+function showList({ clock }: WorkPorts, marks: readonly CleanupCandidate[], { query }: RouteRequest): RouteResponse {
+  const rows = marks.map((mark) => {
+    const { projectedDeletionTime, summaries = [] } = mark.status ?? {}
+    const at = parseTime(projectedDeletionTime)
+    const about = aboutOf(mark, clock.now())
+    const what = `${describeResource(mark.spec.resource)}${about === undefined ? '' : ` (${about})`}`
     const when = at === undefined ? '' : `, deleted from ${dateText(at, 'UTC')}`
-    return `<li>${escapeHtml(`${describeResource(spec.resource)}${when}: ${(status?.summaries ?? []).map(({ description }) => description).join('; ')}`)}</li>`
+    return `<li>${escapeHtml(`${what}${when}: ${summaries.map(({ description }) => description).join('; ')}`)}</li>`
   })
   const what = marks.length === 1 ? 'this resource' : `all of these ${marks.length} resources`
   return page(
@@ -135,12 +154,14 @@ async function show(ports: WorkPorts, candidate: CleanupCandidate, { query }: Ro
   const { resource } = candidate.spec
   const { projectedDeletionTime, summaries = [] } = candidate.status ?? {}
   const at = parseTime(projectedDeletionTime)
+  const about = aboutOf(candidate, ports.clock.now())
   const action = `${optOutPath(candidate.metadata.name)}?${new URLSearchParams(query).toString()}`
   return page(
     200,
     `Keep ${describeResource(resource)}?`,
     `<p>A cleanup policy has marked this resource for deletion. If you keep it, no cleanup policy deletes it until the opt-out is revoked, or for 30 days.</p>
 <dl>
+${about === undefined ? '' : `<dt>What</dt><dd>${escapeHtml(about)}</dd>`}
 <dt>Where</dt><dd>${escapeHtml(resource.account ? `${resource.account} ${resource.region ?? ''}` : `cluster ${resource.cluster ?? (await ports.clusterName())}`)}</dd>
 ${at === undefined ? '' : `<dt>Deleted from</dt><dd>${escapeHtml(dateText(at, 'UTC'))}</dd>`}
 ${summaries.map(({ description }) => `<dt>Because</dt><dd>${escapeHtml(description)}</dd>`).join('\n')}

@@ -16,7 +16,7 @@ import type { ResourceRef } from '../verdict/provider.ts'
 import type { WorkPorts } from '../work/work.ts'
 import { ok, problem } from './answers.ts'
 import { findResource, wouldMark } from './find-resource.ts'
-import { fullMark, isMarked, isNamed, markName, slimMark, stateOf } from './swabbie-view.ts'
+import { fullMark, isMarked, isNamed, markName, markNames, slimMark, stateOf } from './swabbie-view.ts'
 
 const optInMethod = 'DELETE'
 
@@ -35,20 +35,12 @@ export function resourceRoutes(ports: WorkPorts): readonly Route[] {
   ): Route => ({ method, path, handle })
   return [
     get('/resources/rules', () => ok(branches(ports))),
-    get('/resources/marked', ({ query }) => ok(all().filter(isMarked).map(formOf(query)))),
-    get('/resources/marked/:namespace', ({ params, query }) =>
-      ok(named(all(), params).filter(isMarked).map(formOf(query))),
-    ),
+    get('/resources/marked', ({ query }) => listed(all().filter(isMarked), query)),
+    get('/resources/marked/:namespace', ({ params, query }) => listed(named(all(), params).filter(isMarked), query)),
     get('/resources/marked/:namespace/:id', ({ params }) => one(named(all(), params).filter(isMarked), fullMark)),
     get('/resources/numMarked', () => ok(all().filter(isMarked).length)),
     get('/resources/canDelete', () => ok(all().filter(isDue(ports)).map(fullMark))),
-    get('/resources/deleted', () =>
-      ok(
-        all()
-          .filter((mark) => !isMarked(mark))
-          .map(markName),
-      ),
-    ),
+    get('/resources/deleted', () => ok(markNames(all().filter((mark) => !isMarked(mark))))),
     get('/resources/states', () => ok(all().map(stateOf))),
     get('/resources/states/:status', ({ params }) => statesOf(all(), params.status ?? '')),
     get('/resources/state', ({ query }) =>
@@ -58,12 +50,17 @@ export function resourceRoutes(ports: WorkPorts): readonly Route[] {
       ),
     ),
     get('/resources/state/:id', ({ params }) =>
-      one(
-        all().filter(({ spec }) => spec.resource.name === params.id),
-        stateOf,
+      ok(
+        all()
+          .filter(({ spec }) => spec.resource.name === params.id)
+          .map(stateOf),
       ),
     ),
-    get('/resources/state/:namespace/:id', ({ params }) => one(named(all(), params), stateOf)),
+    // Swabbie answers 200 and null for what it does not know.
+    get('/resources/state/:namespace/:id', ({ params }) => {
+      const found = one(named(all(), params), stateOf)
+      return found.status === 404 ? ok(null) : found
+    }),
     get('/resources/check/:namespace/:id', async ({ params }) =>
       ok(await wouldMark(ports, params.namespace ?? '', params.id ?? '')),
     ),
@@ -86,9 +83,11 @@ function branches({ caches }: WorkPorts): readonly unknown[] {
   return [...distinct.values()]
 }
 
-function formOf({ expand, list }: RouteRequest['query']): (mark: CleanupCandidate) => Record<string, unknown> {
-  if (list === 'true' || list === '') return markName
-  return expand === 'true' || expand === '' ? fullMark : slimMark
+/** Marks in the form that the query asks for; `expand` wins over `list`. */
+function listed(marks: readonly CleanupCandidate[], { expand, list }: RouteRequest['query']): RouteResponse {
+  const isSet = (value: string | undefined) => value === 'true' || value === ''
+  if (isSet(list) && !isSet(expand)) return ok(markNames(marks))
+  return ok(marks.map(isSet(expand) ? fullMark : slimMark))
 }
 
 function named(

@@ -1,4 +1,4 @@
-import type { CleanupCandidate } from '../../../apis/cleanup-candidate.ts'
+import type { CandidateNotice, CleanupCandidate } from '../../../apis/cleanup-candidate.ts'
 import { parseTime } from '../../../kube/time.ts'
 import { isActive } from '../decision/decide.ts'
 import type { ResourceRef } from '../verdict/provider.ts'
@@ -22,6 +22,22 @@ export function isNamed({ spec }: CleanupCandidate, namespace: string, id?: stri
   return swabbieNamespace(spec.resource) === namespace.toLowerCase() && (id === undefined || spec.resource.name === id)
 }
 
+/** The name of a cloud resource that has one beside its id, such as an image. */
+function nameOf({ spec, status }: Pick<CleanupCandidate, 'spec' | 'status'>): string {
+  return status?.displayName ?? spec.resource.name
+}
+
+/** Swabbie knows mail and nothing else: what went to an address is EMAIL. */
+function notificationType({ kind, recipient = '', channel }: CandidateNotice): string {
+  if (kind === 'none') return 'NONE'
+  return recipient.includes('@') ? 'EMAIL' : channel.toUpperCase()
+}
+
+/** Marks by their names, as Swabbie sorts its lists of names. */
+export function markNames(candidates: readonly CleanupCandidate[]): readonly Record<string, unknown>[] {
+  return candidates.map(markName).toSorted((left, right) => (String(left['name']) < String(right['name']) ? -1 : 1))
+}
+
 /** A mark in Swabbie's full form. */
 export function fullMark({ spec, status = {}, metadata }: CleanupCandidate): Record<string, unknown> {
   const { resource } = spec
@@ -30,7 +46,7 @@ export function fullMark({ spec, status = {}, metadata }: CleanupCandidate): Rec
   )
   return {
     resource: {
-      name: resource.name,
+      name: nameOf({ spec, status }),
       resourceId: resource.name,
       resourceType: resource.kind,
       cloudProvider: resource.provider,
@@ -43,7 +59,7 @@ export function fullMark({ spec, status = {}, metadata }: CleanupCandidate): Rec
     notificationInfo: confirmed
       ? {
           recipient: confirmed.recipient ?? null,
-          notificationType: confirmed.kind === 'none' ? 'NONE' : confirmed.channel,
+          notificationType: notificationType(confirmed),
           notificationStamp: parseTime(confirmed.at) ?? null,
         }
       : null,
@@ -64,14 +80,22 @@ export function fullMark({ spec, status = {}, metadata }: CleanupCandidate): Rec
 /** A mark in Swabbie's short form, the default for lists. */
 export function slimMark(candidate: CleanupCandidate): Record<string, unknown> {
   const { summaries, namespace, projectedDeletionStamp, markTs, resourceOwner } = fullMark(candidate)
-  const { name } = candidate.spec.resource
-  return { name, resourceId: name, namespace, summaries, projectedDeletionStamp, markTs, resourceOwner }
+  const name = nameOf(candidate)
+  return {
+    name,
+    resourceId: candidate.spec.resource.name,
+    namespace,
+    summaries,
+    projectedDeletionStamp,
+    markTs,
+    resourceOwner,
+  }
 }
 
 /** The name and namespace of a mark, by which clients can request the full form. */
 export function markName(candidate: CleanupCandidate): Record<string, unknown> {
-  const { name } = candidate.spec.resource
-  return { name, resourceId: name, namespace: swabbieNamespace(candidate.spec.resource) }
+  const { resource } = candidate.spec
+  return { name: nameOf(candidate), resourceId: resource.name, namespace: swabbieNamespace(resource) }
 }
 
 const statusNames: Readonly<Record<string, string>> = {

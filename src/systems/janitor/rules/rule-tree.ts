@@ -45,8 +45,12 @@ interface Branch {
   readonly rules: readonly CompiledRule[]
 }
 
-/** Compiles a policy's rules; adds what is wrong to `problems`, by field. */
-export function compileRules(branches: CleanupPolicySpec['rules'], problems: Problem[]): RuleTree {
+/** Compiles a policy's rules; adds what is wrong to `problems`, by field, and rules that mean nothing for the targeted kinds. */
+export function compileRules(
+  branches: CleanupPolicySpec['rules'],
+  problems: Problem[],
+  targeted?: readonly string[],
+): RuleTree {
   const compiled = branches.map(({ operator = 'OR', rules: members }, branchIndex): Branch => ({
     all: operator === 'AND',
     rules: members.flatMap((member, index) => {
@@ -56,6 +60,11 @@ export function compileRules(branches: CleanupPolicySpec['rules'], problems: Pro
         problems.push({ field: `${field}.name`, problem: `unknown rule "${member.name}"` })
         return []
       }
+      if (rule.kinds && targeted && !rule.kinds.some((kind) => targeted.includes(kind)))
+        problems.push({
+          field: `${field}.name`,
+          problem: `${member.name} is about ${rule.kinds.join(' and ')}, which this policy does not target: its branch would never match`,
+        })
       try {
         const check = rule.compile(member.parameters ?? {})
         return [

@@ -12,7 +12,9 @@ import type { StoredObject } from '../../../kube/object.ts'
 import { deepEqual } from '../../../kube/patches/patch.ts'
 import type { Informer } from '../../../runtime/cache/informer.ts'
 import type { Informers } from '../../../runtime/cache/informers.ts'
-import { isActive } from '../decision/decide.ts'
+import { markOf } from '../decision/candidate.ts'
+import { dueAt, isActive } from '../decision/decide.ts'
+import type { NoticeItem } from '../../../notices/notice.ts'
 import { channelProblem } from '../../../notices/open-channel.ts'
 import { compilePolicy, type CompiledPolicy } from '../policy/policy.ts'
 import type { ResourceRef } from '../verdict/provider.ts'
@@ -57,10 +59,6 @@ export class JanitorCaches {
     })
   }
 
-  async ready(signal?: AbortSignal): Promise<void> {
-    await Promise.all(this.#all().map((informer) => informer.whenSynced(signal)))
-  }
-
   /** Whether every cache has synced and is being watched. */
   get current(): boolean {
     return this.#all().every(({ synced, lastError }) => synced && lastError === undefined)
@@ -81,15 +79,15 @@ export class JanitorCaches {
     return this.candidates.byIndex('resource', resourceIndex(resource))
   }
 
-  /** The other policies with an active mark on the same resource. */
-  otherPolicies({ spec }: CleanupCandidate): readonly string[] {
+  /** The other policies with an active mark on the same resource, and their dates. */
+  otherPolicies({ spec }: CleanupCandidate): NoticeItem['otherPolicies'] {
     return this.marksOfResource(spec.resource)
       .filter(({ spec: other, status }) => {
         const isSame = other.resource.uid === spec.resource.uid && other.policy !== spec.policy
         return isSame && isActive(status?.phase ?? 'Unmarked')
       })
-      .map(({ spec: other }) => other.policy)
-      .toSorted()
+      .map((other) => ({ name: other.spec.policy, deletionAt: dueAt(markOf(other))?.at }))
+      .toSorted((left, right) => (left.name < right.name ? -1 : 1))
   }
 
   /** Compiles a policy and checks that everything it refers to exists. */

@@ -1,10 +1,8 @@
 import { cleanupPolicy } from '../../../apis/cleanup-policy.ts'
 import { sojournNamespace } from '../../../apis/group.ts'
 import type { Client } from '../../../client/client.ts'
-import { ownLabel } from '../../../departures/subjects/own-machinery.ts'
-import { configMaps } from '../../../kube/core-types.ts'
-import { isStatusError } from '../../../kube/status-error.ts'
 import { formatTime } from '../../../kube/time.ts'
+import { writeSettings } from '../../../runtime/sharing/shared-settings.ts'
 import { circuitClosedAnnotation } from './circuit.ts'
 import { switchesName } from './janitor-caches.ts'
 
@@ -12,14 +10,7 @@ const place = { namespace: sojournNamespace, name: switchesName }
 
 /** Pauses or resumes every janitor: a paused one marks, notifies and deletes nothing. */
 export async function pauseJanitor(client: Client, isPaused: boolean): Promise<void> {
-  const data = { paused: String(isPaused) }
-  try {
-    await client.patch(configMaps, place, { type: 'merge', body: { data } })
-  } catch (error) {
-    if (!isStatusError(error, 'NotFound')) throw error
-    const metadata = { ...place, labels: ownLabel }
-    await client.create(configMaps, { apiVersion: 'v1', kind: 'ConfigMap', metadata, data })
-  }
+  await writeSettings(client, place, { paused: String(isPaused) })
 }
 
 /** Closes the circuit of a policy: a human has looked at why it opened. */

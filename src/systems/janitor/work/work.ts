@@ -19,6 +19,7 @@ import type { JanitorMetrics } from './janitor-metrics.ts'
 import type { LedgerCache } from '../ledger/ledger-cache.ts'
 import type { NotificationChannel } from '../../../apis/notification-channel.ts'
 import type { Channel } from '../../../notices/notice.ts'
+import { leavesOf } from '../decision/candidate.ts'
 import { describeResource } from '../model/resource.ts'
 import type { CompiledPolicy } from '../policy/policy.ts'
 import type { Provider } from '../verdict/provider.ts'
@@ -96,11 +97,13 @@ export function locationStatus({ object, location }: Pick<WorkItem, 'object' | '
 
 /** Writes a mark's status with the version it was decided on as precondition. Writes nothing when nothing changed. */
 export async function writeMark(
-  work: Pick<Work, 'fence' | 'signal' | 'wrote'> & { readonly ports: Pick<WorkPorts, 'client'> },
+  work: Pick<Work, 'fence' | 'signal' | 'wrote'> & { readonly ports: Pick<WorkPorts, 'client' | 'clock'> },
   candidate: CleanupCandidate,
   status: CandidateStatus,
 ): Promise<CleanupCandidate> {
-  const wanted = { ...status, fence: work.fence.number }
+  const { leaves: _, ...fields } = status
+  const leaves = leavesOf({ ...candidate, status }, work.ports.clock.now())
+  const wanted = { ...fields, ...(leaves === undefined ? {} : { leaves }), fence: work.fence.number }
   if (deepEqual({ ...candidate.status, fence: work.fence.number }, wanted)) return candidate
   assertHeld(work)
   const written = await work.ports.client.update<CleanupCandidate>(

@@ -1,13 +1,15 @@
 import type { Approval, ApprovalStatus } from '../../../apis/approval.ts'
+import type { Pipeline } from '../../../apis/pipeline.ts'
 import type { EnvironmentStatus, PipelineStatus, Promotion } from '../../../apis/pipeline-status.ts'
 import { isMarkedToKeep } from '../../../departures/door/protection.ts'
 import { formatTime, parseTime } from '../../../kube/time.ts'
 import { sentenceOf, type Because } from '../../../apis/pipeline-reasons.ts'
 import { at, type Draft } from './draft.ts'
 import type { WantedRevision } from './gates.ts'
-import type { PromotionPlan } from '../model/plan.ts'
-import { promoteAgain, resumeFailed } from './promotions.ts'
-import { identityOf } from '../model/revision.ts'
+import type { EnvironmentPlan, PromotionPlan } from '../model/plan.ts'
+import { hasEnded, isRollingOut, promoteAgain, resumeFailed } from './promotions.ts'
+import { isRunTimedOut } from './runs.ts'
+import { identityOf, shortRevision } from '../model/revision.ts'
 
 export type ApprovalVerdict = 'given' | 'missing' | 'refused'
 
@@ -51,7 +53,7 @@ export function approvalStatuses(draft: Draft): ReadonlyMap<Approval, ApprovalSt
     const { environment, promotionId } = approval.spec
     if (isRequest(approval)) {
       const handled = draft.status.requests?.find(({ uid }) => uid === approval.metadata.uid)
-      if (handled && !approval.status) statuses.set(approval, statusOfRequest(handled.result as Because))
+      if (handled && !approval.status) statuses.set(approval, statusOfRequest(handled))
       continue
     }
     const promotion = draft.status.environments?.[environment]?.promotion
@@ -111,15 +113,19 @@ function ignored(because: Because): ApprovalStatus {
   return { state: 'Ignored', reason: because, message: sentenceOf(because) }
 }
 
-function statusOfRequest(because: Because): ApprovalStatus {
-  return isRefusal(because) ? ignored(because) : { state: 'Counted', reason: because, message: sentenceOf(because) }
+function statusOfRequest({ result, revision }: RequestRecord): ApprovalStatus {
+  const because = result as Because
+  return isRefusal(because) ? ignored(because) : counted(because, revision)
 }
 
-const countedStatus: ApprovalStatus = {
-  state: 'Counted',
-  reason: 'ApprovalCounted',
-  message: sentenceOf('ApprovalCounted'),
+function counted(because: Because, revision?: string): ApprovalStatus {
+  const about = revision ? `: ${shortRevision(revision)}` : ''
+  return { state: 'Counted', reason: because, message: `${sentenceOf(because)}${about}` }
 }
+
+type RequestRecord = NonNullable<PipelineStatus['requests']>[number]
+
+const countedStatus = counted('ApprovalCounted')
 const staleStatus = ignored('ApprovalStale')
 
 function approvalsOf({ observed }: Draft, { id }: Promotion): readonly Approval[] {
@@ -180,16 +186,37 @@ export function handleRequests(draft: Draft): void {
     retry(draft, everyEnvironment)
   }
   const handled = new Set(status.requests?.map(({ uid }) => uid))
-  const open = observed.approvals.filter(
-    (each) => isRequest(each) && !each.status && !handled.has(each.metadata.uid ?? ''),
-  )
-  for (const request of open.toSorted((left, right) => ageOrder(left).localeCompare(ageOrder(right))))
-    handle(draft, request)
+  const isOpen = (each: Approval) => isRequest(each) && !each.status && !handled.has(each.metadata.uid ?? '')
+  const open = observed.approvals.filter((each) => isOpen(each) && !isOfFormer(each, observed.pipeline))
+  const ready = open.filter((each) => !waitsForPoll(draft, each))
+  const byAge = ready.toSorted((left, right) => ageOrder(left).localeCompare(ageOrder(right)))
+  for (const request of byAge.slice(0, maxAtOnce)) handle(draft, request)
+  if (byAge.length > maxAtOnce) draft.wakeAt(draft.now)
+}
+
+/** Whether a request was made to an earlier Pipeline of this name, or comes from a backup, which has no status. */
+function isOfFormer({ metadata }: Approval, pipeline: Pipeline): boolean {
+  const owners = metadata.ownerReferences ?? []
+  return owners.some(({ kind, uid }) => kind === pipeline.kind && uid !== pipeline.metadata.uid)
+}
+
+/** A retry waits until the pull requests are known as they are now: one that was closed just now is to be replaced. */
+function waitsForPoll(draft: Draft, { spec: { decision, environment } }: Approval): boolean {
+  const { observed, status, isSuspended } = draft
+  if (decision !== 'Retry' || observed.dryRun) return false
+  return Object.entries(status.environments ?? {}).some(([name, { promotion }]) => {
+    if (!promotion || (environment !== everyEnvironment && environment !== name)) return false
+    if (promotion.phase === 'Pushed') return !promotion.nextAttemptAt && !isSuspended && !observed.frozen
+    return promotion.phase === 'Proposed' && !observed.polledAt.has(promotion.id)
+  })
 }
 
 const everyEnvironment = '*'
 const maxRequests = 20
+/** Well below `maxRequests`: a record that is dropped before its Approval has a status would be carried out again. */
+const maxAtOnce = 5
 const refusals: ReadonlySet<Because> = new Set([
+  'SuspendedInSpec',
   'EnvironmentUnknown',
   'RevisionNotSeen',
   'NotAnApprover',
@@ -203,8 +230,10 @@ function ageOrder({ metadata }: Approval): string {
 
 function handle(draft: Draft, { metadata, spec }: Approval): void {
   const { status, now } = draft
-  const { decision, environment, approver: by, revision, comment } = spec
+  const { decision, environment, approver: by, comment } = spec
   const result = carryOut(draft, spec)
+  // Of a rollback, the one that was found.
+  const revision = result === 'Requested' ? draft.environment(environment).pin?.revision : spec.revision
   const record = {
     uid: metadata.uid ?? '',
     decision,
@@ -233,24 +262,35 @@ function carryOut(draft: Draft, spec: Approval['spec']): Because {
   }
   if (decision === 'Resume') {
     delete status.suspension
-    return plan.suspended ? 'Suspended' : 'Resumed'
+    return plan.suspended ? 'SuspendedInSpec' : 'Resumed'
   }
   const environment = plan.environments.slice(1).find((each) => each.name === name)
   if (!environment && !(decision === 'Retry' && name === everyEnvironment)) return 'EnvironmentUnknown'
   if (decision === 'Retry') return retry(draft, name)
   const approvers = environment?.promotion?.approvers
   if (approvers && !approvers.includes(by)) return 'NotAnApprover'
-  const revision = decision === 'Rollback' ? previousGood(draft, name) : knownRevision(draft, spec.revision ?? '')
-  if (revision === undefined) return decision === 'Rollback' ? 'NothingToRollBackTo' : 'RevisionNotSeen'
+  const isRollback = decision === 'Rollback'
+  const revision = isRollback ? previousGood(draft, environment!) : knownRevision(draft, spec.revision ?? '')
+  if (revision === undefined) return isRollback ? 'NothingToRollBackTo' : 'RevisionNotSeen'
+  const { promotion, pin } = draft.environment(name)
+  // The second of two users who ask for the same must not replace what the first one has started.
+  if (pin?.revision === revision && promotion?.runSequence === pin.sequence && !hasEnded(promotion)) return 'Requested'
   status.sequence = (status.sequence ?? 0) + 1
   draft.environment(name).pin = { revision, sequence: status.sequence, by, at: formatTime(now) }
   return 'Requested'
 }
 
-/** Resumes failed promotions where they failed; replaces rejected, reverted, timed-out and drifted ones; hurries the others. */
+/**
+ * Resumes failed promotions where they failed; replaces rejected, reverted, timed-out and drifted ones; hurries the others. A run that
+ * took too long gets its time once more.
+ */
 function retry(draft: Draft, wanted: string): Because {
   const { status, plan } = draft
   let result: Because = 'NothingToRetry'
+  if (isRunTimedOut(draft)) {
+    Object.assign(status.run!, { phase: 'Running', startedAt: formatTime(draft.now) })
+    result = 'RetryRequested'
+  }
   for (const { name } of plan.environments.slice(1)) {
     const state = status.environments?.[name]
     if (!state || (wanted !== everyEnvironment && wanted !== name)) continue
@@ -266,22 +306,29 @@ function retry(draft: Draft, wanted: string): Because {
   return result
 }
 
-/** A revision as the pipeline spells it, from one that it has seen; seven digits of a commit are enough. */
+/** A revision as the pipeline spells it, from one that it has seen; seven digits of a hash are enough, as they are shown. */
 function knownRevision({ status }: Draft, given: string): string | undefined {
   const past = Object.values(status.environments ?? {}).flatMap(({ history = [] }) => history)
   const known = [...(status.revisions ?? []), ...(status.run ? [status.run] : []), ...past].map((each) => each.revision)
-  const identity = identityOf(given)
-  const isPrefix = /^[0-9a-f]{7,}$/.test(identity)
+  const [, digits] = /(?:^|[:/])([0-9a-f]{7,64})$/.exec(given) ?? []
   return known.find((revision) => {
-    const other = identityOf(revision)
-    return other === identity || (isPrefix && /^[0-9a-f]{40,}$/.test(other) && other.startsWith(identity))
+    const identity = identityOf(revision)
+    const isHash = /^[0-9a-f]{40,}$/.test(identity)
+    return identity === identityOf(given) || (isHash && digits !== undefined && identity.startsWith(digits))
   })
 }
 
-/** The newest revision before the present one that the environment was healthy on. */
-function previousGood(draft: Draft, name: string): string | undefined {
-  const { promotion, history = [], readyOn, pin } = draft.environment(name)
-  const present = new Set([promotion?.revision, pin?.revision, promotion ? undefined : readyOn?.revision])
-  const succeeded = history.filter(({ phase }) => phase === 'Succeeded').map(({ revision }) => revision)
-  return [promotion?.fromRevision, ...succeeded].find((revision) => revision !== undefined && !present.has(revision))
+/** The newest revision before the one that runs, or is being rolled out, that the environment was healthy on. */
+function previousGood(draft: Draft, environment: EnvironmentPlan): string | undefined {
+  const { promotion, history = [] } = draft.environment(environment.name)
+  const running = draft.targetsOf(environment).flatMap(({ revision }) => revision ?? [])
+  const isUnderway = promotion && (isRollingOut(promotion) || running.length === 0)
+  const present = new Set(isUnderway ? [promotion.revision] : running)
+  const delivered = [...(promotion ? [promotion] : []), ...history].filter(
+    (each) => each.phase === 'Succeeded' || (each === promotion && isUnderway),
+  )
+  const past = delivered.flatMap(({ revision, fromRevision }) => [revision, fromRevision ?? revision])
+  // From where it was first: after a rollback, the revision that it left behind is newer in the history, and no way back.
+  const first = past.findLastIndex((revision) => present.has(revision))
+  return past.slice(first + 1).find((revision) => !present.has(revision))
 }

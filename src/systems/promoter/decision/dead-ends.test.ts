@@ -106,6 +106,68 @@ describe('a commit of a promotion in the first environment', () => {
   })
 })
 
+describe('a look at a commit that fails', () => {
+  it('is told with its error, and is Stalled in the end', () => {
+    const world = new World()
+    world.runs({ dev: `main@sha1:${first}`, staging: '0.1.0', prod: '0.1.0' })
+    world.merge()
+    world.runs({ dev: `main@sha1:${second}`, staging: `sha1:${first}` })
+    const error = { class: 'Transient', reason: 'GitProviderUnavailable', message: 'git.test answered 502' } as const
+    world.answer('inspect', { result: 'failed', error }, minute)
+    world.step()
+    expect(world.condition('Reconciling')?.message).toContain('the newest revision is main@sha1:2222222')
+    expect(world.condition('Reconciling')?.message).toContain('git.test answered 502')
+    world.answer('inspect', { result: 'failed', error }, 15 * minute)
+    world.step()
+    expect(world.condition('Stalled')).toMatchObject({ reason: 'GitProviderUnavailable' })
+    world.answer('inspect', { result: 'inspected', isOwn: true }, minute)
+    world.step()
+    expect(world.condition('Stalled')).toBeUndefined()
+  })
+})
+
+describe('a stalled pipeline', () => {
+  it('names the newest revision and what that waits for', () => {
+    const world = proposed({ runPolicy: 'Finish' })
+    const conflicting = { ...pullRequest('open'), modified: true, isConflicting: true }
+    world.answer('poll', { result: 'seen', pullRequest: conflicting }, minute)
+    world.runs({ dev: '1.2.0' })
+    world.step(minute)
+    expect(world.condition('Stalled')?.message).toBe(
+      'staging: resolve the conflicts of https://git.test/acme/deploy/pull/1; the newest revision is 1.2.0; run 1 of 1.1.0 finishes first: spec.runPolicy is Finish',
+    )
+    expect(world.condition('Reconciling')).toBeUndefined()
+  })
+
+  it('says why its targets do not follow', () => {
+    const world = proposed()
+    world.answer('poll', { result: 'seen', pullRequest: pullRequest('merged') }, minute)
+    const message = 'not ready: HealthCheckFailed: timeout'
+    world.targets['staging'] = [targetOf('1.1.0', { ready: false, namespace: 'staging', message })]
+    world.step()
+    world.step(31 * minute)
+    expect(world.condition('Stalled')?.message).toBe(
+      `staging: HelmRelease staging/app runs 1.1.0 (${message}), not a healthy 1.1.0`,
+    )
+  })
+})
+
+describe('a run that took too long', () => {
+  it('is Stalled, and a retry gives it its time once more', () => {
+    const [dev, staging] = pipelineOf().spec.environments
+    const world = new World(pipelineOf({ maxRunDuration: '10m', environments: [dev!, { ...staging!, soak: '20m' }] }))
+    world.runs({ dev: '1.1.0', staging: '1.0.0' })
+    world.step()
+    expect(world.step(30 * minute).effect).toBeUndefined()
+    expect(world.condition('Stalled')).toMatchObject({ reason: 'RunTimedOut' })
+    expect(world.condition('Stalled')?.message).toContain('sojourn retry app -n team')
+    world.request('Retry', '*')
+    expect(world.step().effect?.do).toBe('push')
+    expect(world.status.requests?.[0]).toMatchObject({ result: 'RetryRequested' })
+    expect(world.condition('Stalled')).toBeUndefined()
+  })
+})
+
 describe('a failure that git can cure', () => {
   it.each(['MarkerNotFound', 'BaseBranchNotFound', 'RepositoryNotFound'])(
     '%s is tried again each interval, and stays Stalled meanwhile',
@@ -143,6 +205,11 @@ describe('after the merge', () => {
     world.answer('recheck', failed('CredentialsRefused'), minute)
     world.step()
     expect(world.phase('staging')).toBe('RollingOut')
+    expect(world.condition('Stalled')).toMatchObject({ reason: 'CredentialsRefused' })
+    world.runs({ staging: '1.1.0' })
+    world.step()
+    expect(world.phase('staging')).toBe('Succeeded')
+    expect(world.condition('Stalled')).toBeUndefined()
   })
 })
 
@@ -162,6 +229,7 @@ describe('an environment set back after the run', () => {
     const world = complete('Report')
     expect(world.condition('Drifted')?.message).toContain('staging runs 1.0.0, not 1.1.0')
     expect(world.condition('Drifted')?.message).toContain('sojourn retry app -n team')
+    expect(world.heard.filter(({ because }) => because === 'Drifted')).toHaveLength(1)
     expect(world.step(minute).effect).toBeUndefined()
     world.request('Retry', '*')
     expect(world.step().effect?.do).toBe('push')
@@ -201,5 +269,9 @@ describe('conditions', () => {
     world.step()
     expect(world.condition('RevisionNotDiscriminating')?.message).toContain('staging, prod got 2222222')
     expect(world.condition('RevisionNotDiscriminating')?.message).toContain('spec.ref.commit')
+    world.step(minute)
+    expect(world.heard.filter(({ because }) => because === 'RevisionNotDiscriminating')).toMatchObject([
+      { type: 'Warning' },
+    ])
   })
 })

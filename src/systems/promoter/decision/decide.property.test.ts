@@ -25,6 +25,7 @@ const wishes = fc.record({
   someTargets: fc.boolean(),
   graph: fc.boolean(),
   soak: fc.constantFrom('0s', '10m'),
+  verified: fc.boolean(),
 })
 type Wishes = typeof wishes extends fc.Arbitrary<infer T> ? T : never
 
@@ -37,6 +38,7 @@ const happening = fc.record({
     { weight: 1, arbitrary: fc.constantFrom('older', 'close', 'approve', 'refuse', 'retry', 'crash', 'move') },
     { weight: 1, arbitrary: fc.constantFrom('break', 'mend', 'unreachable', 'stale', 'half') },
     { weight: 1, arbitrary: fc.constantFrom('suspend', 'resume', 'freeze', 'thaw', 'drop', 'join') },
+    { weight: 1, arbitrary: fc.constantFrom('Promote', 'Rollback', 'Retry', 'Suspend', 'Resume', 'gate') },
   ),
   environment: fc.constantFrom(...names),
   ms: fc.integer({ min: 0, max: 3_000_000 }),
@@ -44,7 +46,7 @@ const happening = fc.record({
 })
 type Happening = typeof happening extends fc.Arbitrary<infer T> ? T : never
 
-function environmentsOf({ someTargets, graph, soak }: Wishes): EnvironmentSpec[] {
+function environmentsOf({ someTargets, graph, soak, verified }: Wishes): EnvironmentSpec[] {
   const environment = (name: string, over: Partial<EnvironmentSpec> = {}) => ({
     name,
     targets: [{ namespace: `${name}-a` }, { namespace: `${name}-b` }],
@@ -54,7 +56,10 @@ function environmentsOf({ someTargets, graph, soak }: Wishes): EnvironmentSpec[]
     environment('dev'),
     environment('staging', someTargets ? { requireTargets: 1 } : {}),
     environment('qa', { dependsOn: [graph ? 'dev' : 'staging'], soak }),
-    environment('prod', { dependsOn: graph ? ['staging', 'qa'] : ['qa'] }),
+    environment('prod', {
+      dependsOn: graph ? ['staging', 'qa'] : ['qa'],
+      ...(verified ? { verification: { checks: [{ url: 'https://shop.test/healthz' }] } } : {}),
+    }),
   ]
 }
 
@@ -68,6 +73,8 @@ class Outside {
   readonly world: World
   /** What the base branch holds, by environment. */
   readonly held = new Map(later.map((name) => [name, '1.0.0']))
+  /** Whether the check before prod passes. */
+  isHealthy = true
   readonly pulls: { state: 'open' | 'merged' | 'closed'; environment: string; id: string; revision: string }[] = []
 
   constructor(world: World) {
@@ -78,6 +85,10 @@ class Outside {
   perform({ do: kind, promotion, environment }: Effect): EffectResult {
     const { id, revision, replacesSHA } = promotion
     const known = this.pulls[(promotion.pullRequest?.number ?? 0) - 1]
+    if (kind === 'verify')
+      return this.isHealthy
+        ? { result: 'verified' }
+        : { result: 'unverified', message: '503', retryAt: this.world.now + 30_000 }
     if (kind === 'push')
       return this.held.get(environment) === revision
         ? { result: 'applied', because: 'AlreadyApplied', baseSHA: 'base' }
@@ -152,9 +163,13 @@ function act(world: World, outside: Outside, answer: Answer): void {
 
 function expectSound({ pipeline, frozen, status, targets }: World, { do: kind, environment, promotion }: Effect): void {
   const { suspend, promotion: plan, environments, runPolicy, maxRestarts = 0 } = pipeline.spec
-  if (suspend || frozen) expect(['poll', 'recheck', 'withdraw']).toContain(kind)
+  if (suspend || frozen || status.suspension) expect(['poll', 'recheck', 'withdraw']).toContain(kind)
   if (kind !== 'push' || promotion.attempt > 1) return
+  if (environments.find(({ name }) => name === environment)?.verification)
+    expect(promotion.verification).toMatchObject({ state: 'Passed' })
   if (plan?.manual) expect(promotion.approvedBy).toEqual(['ann'])
+  // A user asked for it: it does not wait for the environments before.
+  if (promotion.requestedBy !== undefined) return
   const { dependsOn = [] } = environments.find(({ name }) => name === environment)!
   const isLetFinish = runPolicy === 'Finish' || (status.run?.restarts ?? 0) >= maxRestarts
   for (const before of dependsOn) {
@@ -206,6 +221,16 @@ function happen(world: World, outside: Outside, { what, environment, ms }: Happe
       return outside.people('closed')
     case 'deploy':
       return outside.deploy()
+    case 'gate':
+      return void (outside.isHealthy = !outside.isHealthy)
+    case 'Suspend':
+    case 'Resume':
+      return world.request(what, '*')
+    case 'Promote':
+      return world.request(what, environment, { revision: `1.${ms % (minor + 1)}.0` })
+    case 'Retry':
+    case 'Rollback':
+      return world.request(what, environment)
     case 'approve':
     case 'refuse':
       return approve(world, what === 'approve' ? 'Approve' : 'Reject')
@@ -240,6 +265,7 @@ const openedUnheard: [Wishes, Happening[]] = [
     someTargets: false,
     graph: false,
     soak: '0s',
+    verified: false,
   },
   (
     [
@@ -280,7 +306,7 @@ it('keeps at most one pull request open per environment, promotes only what is r
       settleDown(world, outside, given)
       leave(world, outside)
     }),
-    { numRuns: 150, examples: [openedUnheard] },
+    { numRuns: Number(process.env['PROMOTER_HISTORIES'] ?? 150), examples: [openedUnheard] },
   )
 })
 
@@ -288,7 +314,9 @@ it('keeps at most one pull request open per environment, promotes only what is r
 function settleDown(world: World, outside: Outside, given: Wishes): void {
   const last = '99.0.0'
   world.edit({ suspend: false, environments: environmentsOf(given) })
+  world.request('Resume', '*')
   world.frozen = false
+  outside.isHealthy = true
   world.runs({ dev: last })
   outside.deploy()
   const hasArrived = () => world.targets['prod']?.every(({ revision }) => revision === last)

@@ -83,7 +83,11 @@ describe('what goes wrong', () => {
     world.answer('push', pushed)
     world.answer('propose', open)
     world.answer('poll', { result: 'seen', pullRequest: pullRequest('closed') })
-    expect(world.step(3_600_000).effect).toBeUndefined()
+    // It is only looked at: the person may open it again.
+    world.answer('poll', { result: 'seen', pullRequest: pullRequest('closed') }, 3_600_000)
+    const error = { class: 'Permanent', reason: 'CredentialsRefused', message: 'no' } as const
+    world.answer('poll', { result: 'failed', error }, 3_600_000)
+    expect(world.step().effect).toBeUndefined()
     expect(world.condition('Stalled')).toMatchObject({ reason: 'PromotionRejected' })
     const { id } = world.promotion('staging')!
     world.annotate({ 'sojourn.dev/retry': '1' })

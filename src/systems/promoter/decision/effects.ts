@@ -32,8 +32,8 @@ export interface Effect {
   readonly environment: string
   /** As recorded. The result counts only while the record still has this id and phase. */
   readonly promotion: Promotion
-  /** Suspended or frozen: pull requests may be polled and withdrawn, but not merged. */
-  readonly paused: boolean
+  /** `all`: suspended or frozen, so that pull requests may only be polled and withdrawn. `merge`: a gate has closed. */
+  readonly paused: 'no' | 'merge' | 'all'
 }
 
 /** The first effect that is due. Each but a poll is recorded as an attempt in the status. */
@@ -54,7 +54,8 @@ export function dueEffect(draft: Draft): Effect | undefined {
       continue
     }
     if (!isLook) recordAttempt(promotion, now)
-    return { do: kind, environment, promotion: copyOf(promotion), paused: isPaused(draft) }
+    const paused = isPaused(draft) ? 'all' : areOpen(gates, 'verification') ? 'no' : 'merge'
+    return { do: kind, environment, promotion: copyOf(promotion), paused }
   }
   return undefined
 }
@@ -86,33 +87,26 @@ function dueInspection(draft: Draft): Effect | undefined {
   }
   return observed.busy.has(promotion.id)
     ? undefined
-    : { do: 'inspect', environment: environment.name, promotion, paused: isPaused(draft) }
+    : { do: 'inspect', environment: environment.name, promotion, paused: 'all' }
 }
 
 const inspectionId = 'inspect'
 
 /** The next effect a promotion needs. */
-export function effectOf({ phase, strategy, withdraw, verification, baseSHA }: Promotion): EffectKind | undefined {
+export function effectOf(promotion: Promotion): EffectKind | undefined {
+  const { phase, because, strategy, withdraw, verification, baseSHA, pullRequest } = promotion
   if (withdraw === 'Due') return 'withdraw'
+  // A person may open it again.
+  if (because === 'PromotionRejected' && pullRequest) return 'poll'
   if (phase === 'Gated' || phase === 'AwaitingApproval')
     return verification && verification.state !== 'Passed' ? 'verify' : undefined
   if (phase === 'Pushed') return 'propose'
   if (phase === 'Proposed') return 'poll'
   if (phase === 'RollingOut' && baseSHA !== undefined) return 'recheck'
-  if (phase !== 'Intended') return undefined
-  switch (strategy?.kind) {
-    case 'pull-request':
-      return 'push'
-    case 'commit':
-      return 'commit'
-    case 'webhook':
-      return 'call'
-    case 'notification':
-      return 'notify'
-    case undefined:
-      return undefined
-  }
+  return phase === 'Intended' && strategy ? firstEffects[strategy.kind] : undefined
 }
+
+const firstEffects = { 'pull-request': 'push', commit: 'commit', webhook: 'call', notification: 'notify' } as const
 
 /** A dry run allows no effect; a pause allows only polls and withdrawals. */
 function isAllowed(draft: Draft, kind: EffectKind): boolean {
@@ -131,7 +125,8 @@ function recordAttempt(promotion: Promotion, now: number): void {
 }
 
 const minPollMs = 30_000
-const maxPollMs = 300_000
+/** Longest time between two polls of a pull request. */
+export const maxPollMs = 300_000
 
 /** Polls every tenth of the pull request's age, within bounds. A poll time in the future (clock set back) is ignored. */
 function pollAt({ observed, now }: Draft, promotion: Promotion): number {

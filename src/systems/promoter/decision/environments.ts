@@ -3,13 +3,14 @@ import { formatTime } from '../../../kube/time.ts'
 import { judgeApprovals } from './approvals.ts'
 import type { Because } from '../../../apis/pipeline-reasons.ts'
 import { at, notAfter, type Draft } from './draft.ts'
-import { areOpen, gatesOf, type WantedRevision } from './gates.ts'
+import { areOpen, gatesOf, upstreamGate, type WantedRevision } from './gates.ts'
 import type { EnvironmentPlan } from '../model/plan.ts'
 import {
   announceAbandoned,
   enterPhase,
   hasEnded,
   isOver,
+  isRollingOut,
   isUnfinished,
   mayHaveEffects,
   moveToHistory,
@@ -23,7 +24,7 @@ import {
   watchRollout,
   requestVerification,
 } from './promotions.ts'
-import { isLowerVersion } from '../../../kube/semver.ts'
+import { isLowerRevision } from '../model/revision.ts'
 
 /** Advances one environment as far as its gates, approvals and open promotion allow. */
 export function advanceEnvironment(draft: Draft, environment: EnvironmentPlan): void {
@@ -31,7 +32,7 @@ export function advanceEnvironment(draft: Draft, environment: EnvironmentPlan): 
   const wanted = pinnedRevision(draft, environment, state) ?? wantedRevision(draft, environment, state)
   if (!wanted) return void delete state.gates
   if (isBlockedByPrevious(draft, environment, { state, wanted })) return
-  if (draft.isReadyOn(environment, wanted.revision)) return arrive(draft, environment, { state, wanted })
+  if (draft.isReadyOn(environment, wanted.revision)) return arrive(draft, environment, state)
   const { promotion } = state
   if (draft.status.run?.phase === 'Complete' && draft.plan.runPolicy !== 'Pairwise' && !state.pin) {
     delete state.gates
@@ -39,7 +40,7 @@ export function advanceEnvironment(draft: Draft, environment: EnvironmentPlan): 
     return
   }
   if (promotion && hasEnded(promotion)) return retryIfChanged(draft, environment, promotion)
-  if (promotion?.phase === 'Intended') recheckGates(draft, environment, { state, wanted })
+  if (promotion && untilMerge.has(promotion.phase)) recheckGates(draft, environment, { state, wanted })
   if (promotion && isInProgress(promotion)) {
     if (isRollingOut(promotion)) watchRollout(draft, environment, promotion)
     return
@@ -73,20 +74,32 @@ export function hasDrifted(draft: Draft, environment: EnvironmentPlan): boolean 
   return environment.dependsOn.length > 0 && readyOn !== undefined && readyOn.revision !== run.revision
 }
 
-/** The revision a user asked for. It lasts until the next run starts. */
+/** The revision a user asked for. It lasts until the revision of a newer run is due here. */
 function pinnedRevision(
-  { status }: Draft,
-  { name }: EnvironmentPlan,
+  draft: Draft,
+  environment: EnvironmentPlan,
   state: EnvironmentStatus,
 ): WantedRevision | undefined {
   const { pin } = state
   if (!pin) return undefined
-  if ((status.run?.sequence ?? 0) > pin.sequence) return void delete state.pin
+  const { run } = draft.status
+  const isNewer = run !== undefined && run.sequence > pin.sequence
+  if (isNewer && (draft.plan.runPolicy === 'Pairwise' || upstreamGate(draft, environment, run).state === 'Open'))
+    return void delete state.pin
   const { revision, sequence, at: requestedAt, by: requestedBy } = pin
-  const past = (state.history ?? []).some((entry) => entry.revision === revision && entry.phase === 'Succeeded')
-  const current = status.environments?.[name]?.readyOn?.revision
-  const isOlder = past || (current !== undefined && isLowerVersion(revision, current))
-  return { revision, sequence, direction: isOlder ? 'Backward' : 'Forward', requestedAt, requestedBy }
+  const direction = directionOf(revision, state, [state.readyOn?.revision])
+  return { revision, sequence, direction, requestedAt, requestedBy }
+}
+
+/** Backward for a revision that the environment has had, or whose version is lower than one that runs there. */
+function directionOf(
+  revision: string,
+  { history = [] }: EnvironmentStatus,
+  running: readonly (string | undefined)[],
+): WantedRevision['direction'] {
+  const past = history.some((entry) => entry.revision === revision && entry.phase === 'Succeeded')
+  const isLower = running.some((current) => current !== undefined && isLowerRevision(revision, current))
+  return past || isLower ? 'Backward' : 'Forward'
 }
 
 interface Case {
@@ -115,10 +128,8 @@ function wantedRevision(
   const { promotion } = state
   if (revisions.size !== 1 || revision === undefined) return promotion && sameRevisionAgain(promotion)
   if (promotion?.revision === revision) return sameRevisionAgain(promotion)
-  const running = new Set(draft.targetsOf(environment).map((target) => target.revision))
-  const past = (state.history ?? []).some((entry) => entry.revision === revision && entry.phase === 'Succeeded')
-  const older = [...running].some((current) => current !== undefined && isLowerVersion(revision, current))
-  return { revision, sequence: (status.sequence ?? 0) + 1, direction: past || older ? 'Backward' : 'Forward' }
+  const running = draft.targetsOf(environment).map((target) => target.revision)
+  return { revision, sequence: (status.sequence ?? 0) + 1, direction: directionOf(revision, state, running) }
 }
 
 function sameRevisionAgain({ revision, runSequence, direction = 'Forward' }: Promotion): WantedRevision {
@@ -203,12 +214,11 @@ function takeOver(draft: Draft, environment: EnvironmentPlan, { state, wanted }:
 }
 
 /** The environment is ready on the wanted revision: the promotion, if there is one, has succeeded. */
-function arrive(draft: Draft, environment: EnvironmentPlan, { state, wanted }: Case): void {
+function arrive(draft: Draft, environment: EnvironmentPlan, state: EnvironmentStatus): void {
   const { promotion } = state
   delete state.gates
   delete state.waitingApproval
-  if (!promotion) return warnUnexplained(draft, environment, { state, wanted })
-  if (hasEnded(promotion)) return
+  if (!promotion || hasEnded(promotion)) return
   if (mayHaveEffects(promotion)) promotion.withdraw = 'Due'
   promotion.attempt = 0
   delete promotion.lastError
@@ -223,19 +233,6 @@ function arrive(draft: Draft, environment: EnvironmentPlan, { state, wanted }: C
 /** Whether an environment has a run's revision without a promotion. The first run finds what was there before it. */
 export function isUnexplained({ status: { run } }: Draft, { passedRun, promotion, pin }: EnvironmentStatus): boolean {
   return run !== undefined && run.sequence > 1 && passedRun === run.sequence && !promotion && !pin
-}
-
-/** Warns when an environment has the revision without a promotion: all environments may follow the same branch. */
-function warnUnexplained(draft: Draft, environment: EnvironmentPlan, { state, wanted }: Case): void {
-  const { run } = draft.status
-  if (!run || !isUnexplained(draft, state)) return
-  if (state.passedAt !== formatTime(draft.now)) return
-  draft.announce({
-    type: 'Warning',
-    because: 'RevisionNotDiscriminating',
-    environment: environment.name,
-    message: `${environment.name} runs ${wanted.revision} without a promotion; check that it does not follow the branch of another environment`,
-  })
 }
 
 /** What a commit or a setting of the repository can cure, without any change in the cluster. */
@@ -274,15 +271,14 @@ function isInProgress({ phase }: Promotion): boolean {
   return phase !== 'Gated' && phase !== 'AwaitingApproval'
 }
 
-function isRollingOut({ phase }: Promotion): boolean {
-  return phase === 'Merged' || phase === 'Notified' || phase === 'RollingOut'
-}
+/** The phases in which a closed gate still keeps the promoter from changing anything in the environment. */
+const untilMerge: ReadonlySet<Promotion['phase']> = new Set(['Intended', 'Pushed', 'Proposed'])
 
 /** Returns an intended promotion to Gated when a gate has closed before its first attempt. */
 function recheckGates(draft: Draft, environment: EnvironmentPlan, { state, wanted }: Case): void {
   const promotion = state.promotion!
   state.gates = gatesOf(draft, environment, wanted)
-  if (promotion.attempt > 0 || areOpen(state.gates)) return
+  if (promotion.phase !== 'Intended' || promotion.attempt > 0 || areOpen(state.gates)) return
   enterPhase(promotion, { phase: 'Gated', because: 'GatesOpen' }, draft.now)
   for (const field of ['intentAt', 'eventID', 'armedBy'] as const) delete promotion[field]
   // A branch taken over from an earlier promotion exists and stays recorded.

@@ -5,6 +5,7 @@ import { at, describeTarget, isReadable, type Draft } from './draft.ts'
 import type { EnvironmentPlan } from '../model/plan.ts'
 import { isHeldRollback, isOverdue, mustFinish } from './runs.ts'
 import { isVerified } from './promotions.ts'
+import { shortRevision } from '../model/revision.ts'
 import { windowsState } from '../model/windows.ts'
 
 /** The revision an environment should get, and as part of which run. */
@@ -61,12 +62,16 @@ function configurationGate({ promotion }: EnvironmentPlan): Gate {
 }
 
 /** Open when every environment before this one has passed the revision. */
-function upstreamGate(draft: Draft, environment: EnvironmentPlan, wanted: WantedRevision): Gate {
+export function upstreamGate(draft: Draft, environment: EnvironmentPlan, wanted: WantedRevision): Gate {
   if (wanted.requestedAt !== undefined) return gate('upstream', 'Open', 'Requested')
   const missing = upstreamOf(draft, environment).filter((upstream) => !hasPassed(draft, upstream, wanted))
   if (missing.length === 0) return gate('upstream', 'Open', 'UpstreamReady')
-  const names = missing.map(({ name }) => name).join(', ')
-  return gate('upstream', 'Waiting', 'UpstreamNotReady', `${names} is not ready on ${wanted.revision}`)
+  const each = missing.map(({ name }) => {
+    const { pin } = draft.status.environments?.[name] ?? {}
+    const why = pin ? `: ${pin.by} requested ${pin.revision} for it` : ''
+    return `${name} is not ready on ${wanted.revision}${why}`
+  })
+  return gate('upstream', 'Waiting', 'UpstreamNotReady', each.join('; '))
 }
 
 /** Waits while too few targets can be read: a promotion into an unknown state could not be judged. */
@@ -75,7 +80,7 @@ function targetsGate(draft: Draft, environment: EnvironmentPlan): Gate {
   const known = targets.filter((target) => isReadable(target) && target.reason !== 'Stale')
   if (known.length >= environment.requiredTargets) return gate('targets', 'Open', 'TargetsReadable')
   const unknown = targets.filter((target) => !known.includes(target))
-  const each = unknown.map((target) => `${describeTarget(target)}: ${target.reason}`)
+  const each = unknown.map((target) => `${describeTarget(target)}: ${target.message ?? target.reason}`)
   return gate('targets', 'Waiting', 'TargetNotReadable', each.join(', '))
 }
 
@@ -153,5 +158,5 @@ function readySince(draft: Draft, upstream: EnvironmentPlan, wanted: WantedRevis
 }
 
 function gate(name: string, state: Gate['state'], because: Because, message = sentenceOf(because)): Gate {
-  return { name, state, reason: because, message }
+  return { name, state, reason: because, message: shortRevision(message) }
 }

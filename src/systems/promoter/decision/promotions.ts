@@ -50,6 +50,11 @@ export function hasEnded({ phase }: Promotion): boolean {
   return endPhases.has(phase)
 }
 
+/** Whether the change is delivered and the targets have to follow. */
+export function isRollingOut({ phase }: Promotion): boolean {
+  return phase === 'Merged' || phase === 'Notified' || phase === 'RollingOut'
+}
+
 /** A new promotion of the wanted revision, in phase Gated. Its id is the same when it is created again after a crash. */
 export function newPromotion(draft: Draft, environment: EnvironmentPlan, wanted: WantedRevision): Promotion {
   const { observed, status, now } = draft
@@ -161,17 +166,16 @@ const maxHistory = 10
 export function moveToHistory(state: EnvironmentStatus, now: number): void {
   const { promotion } = state
   if (!promotion) return
-  const { id, revision, phase, because, phaseAt, pullRequest, approvedBy, requestedBy, leadSeconds } = promotion
+  const { id, revision, phase, because, phaseAt, pullRequest } = promotion
+  const kept = ['fromRevision', 'approvedBy', 'requestedBy', 'leadSeconds'] as const
   const entry = {
     id,
     revision,
     phase,
     because,
     endedAt: hasEnded(promotion) ? phaseAt : formatTime(now),
+    ...Object.fromEntries(kept.flatMap((field) => (promotion[field] === undefined ? [] : [[field, promotion[field]]]))),
     ...(pullRequest ? { pullRequest: pullRequest.url } : {}),
-    ...(approvedBy ? { approvedBy } : {}),
-    ...(requestedBy ? { requestedBy } : {}),
-    ...(leadSeconds === undefined ? {} : { leadSeconds }),
   }
   state.history = [entry, ...(state.history ?? [])].slice(0, maxHistory)
   delete state.promotion

@@ -1,9 +1,9 @@
-import type { EnvironmentStatus, PipelineStatus, Promotion } from '../../../apis/pipeline-status.ts'
+import type { EnvironmentStatus, PipelineStatus, Promotion, TargetStatus } from '../../../apis/pipeline-status.ts'
 import { findCondition, setCondition, type Condition } from '../../../kube/conditions.ts'
 import { sentenceOf, type Because } from '../../../apis/pipeline-reasons.ts'
 import { at, describeTarget, isReadable, type Draft, type Why } from './draft.ts'
 import { hasDrifted, isUnexplained } from './environments.ts'
-import { mustFinish } from './runs.ts'
+import { isRunTimedOut, mustFinish } from './runs.ts'
 import { shortRevision } from '../model/revision.ts'
 import { effectOf } from './effects.ts'
 import type { PlanError } from '../model/plan.ts'
@@ -12,8 +12,11 @@ import { overdueVerification } from './promotions.ts'
 /** Sets the conditions. They satisfy kstatus: a pipeline that waits as it should is Ready. */
 export function reportConditions(draft: Draft): void {
   const unreadable = unreadableTargets(draft)
-  const stalled = whyStalled(draft)
-  const ready = stalled ?? (unreadable ? { because: 'TargetNotReadable' as const, message: unreadable } : undefined)
+  const why = unreadable.length > 0 ? whyUnreadable(unreadable) : undefined
+  // A right that is missing does not come by itself.
+  const isForbidden = unreadable.some(({ reason }) => reason === 'Forbidden')
+  const stalled = withNewest(draft, whyStalled(draft) ?? (isForbidden ? why : undefined))
+  const ready = stalled ?? why
   setTo(
     draft,
     'Ready',
@@ -25,8 +28,8 @@ export function reportConditions(draft: Draft): void {
   setOrRemove(draft, 'PromotionPending', draft.noRevision ?? whyGated(draft))
   setOrRemove(draft, 'AwaitingApproval', whyAwaiting(draft))
   setOrRemove(draft, 'Suspended', whySuspended(draft))
-  setOrRemove(draft, 'Drifted', whyDrifted(draft))
-  setOrRemove(draft, 'RevisionNotDiscriminating', whyNotDiscriminating(draft))
+  setWarning(draft, 'Drifted', whyDrifted(draft))
+  setWarning(draft, 'RevisionNotDiscriminating', whyNotDiscriminating(draft))
 }
 
 /** Sets `Suspended` in a dry run, with what would be done. */
@@ -47,6 +50,8 @@ type Candidate = NonNullable<PipelineStatus['candidate']>
 const maxMessage = 2048
 /** After this many failures in a row the forge is reported as unavailable. */
 const maxQuietFailures = 5
+/** After this time without a look at the candidate's commit, that is reported as a problem. */
+const maxQuietMs = 600_000
 
 function plain(because: Because): Why {
   return { because, message: sentenceOf(because) }
@@ -60,7 +65,7 @@ function setTo(draft: Draft, type: string, status: 'True' | 'False', { because, 
     type,
     status,
     reason: because,
-    message: message.slice(0, maxMessage),
+    message: shortRevision(message).slice(0, maxMessage),
     observedGeneration: observed.pipeline.metadata.generation ?? 0,
   }
   draft.status.conditions = [...setCondition(draft.status.conditions as Condition[] | undefined, claim, now)]
@@ -73,6 +78,12 @@ function setOrRemove(draft: Draft, type: string, why: Why | undefined): void {
   draft.status.conditions = (draft.status.conditions ?? []).filter((condition) => condition.type !== type)
 }
 
+/** An Event announces the condition when it becomes true. */
+function setWarning(draft: Draft, type: string, why: Why | undefined): void {
+  if (why && !draft.status.conditions?.some((known) => known.type === type)) draft.announce({ type: 'Warning', ...why })
+  setOrRemove(draft, type, why)
+}
+
 function promotionsOf({ plan, status }: Draft): { readonly name: string; readonly promotion: Promotion }[] {
   return plan.environments.flatMap(({ name }) => {
     const promotion = status.environments?.[name]?.promotion
@@ -80,14 +91,22 @@ function promotionsOf({ plan, status }: Draft): { readonly name: string; readonl
   })
 }
 
-function unreadableTargets(draft: Draft): string | undefined {
-  const unreadable = draft.plan.environments.flatMap((environment) =>
-    draft
-      .targetsOf(environment)
-      .filter((target) => !isReadable(target))
-      .map((target) => `${describeTarget(target)}: ${target.message ?? target.reason}`),
+function unreadableTargets(draft: Draft): readonly TargetStatus[] {
+  return draft.plan.environments.flatMap((environment) =>
+    draft.targetsOf(environment).filter((target) => !isReadable(target)),
   )
-  return unreadable.length > 0 ? unreadable.join('; ') : undefined
+}
+
+function whyUnreadable(targets: readonly TargetStatus[]): Why {
+  const each = targets.map((target) => `${describeTarget(target)}: ${target.message ?? target.reason}`)
+  return { because: 'TargetNotReadable', message: each.join('; ') }
+}
+
+/** Only one of Stalled and Reconciling may be True, so that what a newer revision waits for is part of the first. */
+function withNewest(draft: Draft, stalled: Why | undefined): Why | undefined {
+  const { candidate } = draft.status
+  if (!stalled || !candidate) return stalled
+  return { ...stalled, message: `${stalled.message}; ${whyCandidateWaits(draft, candidate).message}` }
 }
 
 /** The first reason for which a user has to act. */
@@ -96,6 +115,15 @@ function whyStalled(draft: Draft): Why | undefined {
     const why = whyPromotionStalled(draft, name, promotion)
     if (why) return why
   }
+  const { run, candidate } = draft.status
+  const { name: pipeline, namespace } = draft.observed.pipeline.metadata
+  if (run && isRunTimedOut(draft))
+    return {
+      because: 'RunTimedOut',
+      message: `run ${run.sequence} of ${run.revision} took longer than spec.maxRunDuration; to continue it, run: sojourn retry ${pipeline} -n ${namespace}`,
+    }
+  if (candidate?.lastError && draft.now >= at(candidate.stableSince) + draft.plan.quietPeriodMs + maxQuietMs)
+    return { because: candidate.lastError.reason as Because, message: candidate.lastError.message }
   const unconfigured = draft.plan.environments.find(({ name }) => isUnconfigured(draft, name))
   if (!unconfigured) return undefined
   return { because: 'NoPromotionConfigured', message: `${unconfigured.name}: ${sentenceOf('NoPromotionConfigured')}` }
@@ -123,7 +151,11 @@ function lagging(draft: Draft, name: string, revision: string): string {
   const environment = draft.plan.environments.find((plan) => plan.name === name)
   const targets = environment ? draft.targetsOf(environment) : []
   const behind = targets.filter((target) => !target.ready || target.revision !== revision)
-  return `${behind.map((target) => `${describeTarget(target)} runs ${target.revision ?? 'an unknown revision'}`).join(', ')}, not a healthy ${revision}`
+  const each = behind.map((target) => {
+    const why = target.message ? ` (${target.message})` : ''
+    return `${describeTarget(target)} runs ${target.revision ?? 'an unknown revision'}${why}`
+  })
+  return `${each.join(', ')}, not a healthy ${revision}`
 }
 
 /** Whether a revision has arrived before an environment that has no promotion configured. */
@@ -150,18 +182,20 @@ function isOnlyWaiting(draft: Draft): boolean {
 }
 
 /** The newest revision, and what it waits for. */
-function whyCandidateWaits(draft: Draft, { revision, stableSince, origin }: Candidate): Why {
+function whyCandidateWaits(draft: Draft, { revision, stableSince, origin, lastError }: Candidate): Why {
   const { run } = draft.status
-  const newest = `the newest revision is ${shortRevision(revision)}`
+  const newest = `the newest revision is ${revision}`
   const hasSettled = draft.now >= at(stableSince) + draft.plan.quietPeriodMs && stableSince !== undefined
   if (hasSettled && run && mustFinish(draft)) {
     const why = draft.plan.runPolicy === 'Finish' ? 'spec.runPolicy is Finish' : `${run.restarts} restarts in a row`
     return {
       because: 'WaitingForRun',
-      message: `${newest}; run ${run.sequence} of ${shortRevision(run.revision)} finishes first: ${why}`,
+      message: `${newest}; run ${run.sequence} of ${run.revision} finishes first: ${why}`,
     }
   }
-  if (origin === 'Unknown') return { because: 'CheckingOrigin', message: `${newest}: ${sentenceOf('CheckingOrigin')}` }
+  const failure = lastError ? `; the last attempt failed: ${lastError.message}` : ''
+  if (origin === 'Unknown')
+    return { because: 'CheckingOrigin', message: `${newest}: ${sentenceOf('CheckingOrigin')}${failure}` }
   return { because: 'Settling', message: `${newest}, which must stay unchanged for spec.settle.quietPeriod` }
 }
 
@@ -173,7 +207,7 @@ function whyGated(draft: Draft): Why | undefined {
       .filter(({ state }) => state !== 'Open')
       .map((gate) => ({
         because: gate.reason as Because,
-        message: `${name} waits with ${shortRevision(promotion.revision)}: ${gate.message ?? gate.reason}`,
+        message: `${name} waits with ${promotion.revision}: ${gate.message ?? gate.reason}`,
       })),
   )
   return closed.length > 0
@@ -185,13 +219,11 @@ function whyDrifted(draft: Draft): Why | undefined {
   const drifted = draft.plan.environments.filter((environment) => hasDrifted(draft, environment))
   if (drifted.length === 0) return undefined
   const { namespace = '', name: pipeline } = draft.observed.pipeline.metadata
-  const each = drifted.map(
-    ({ name }) => `${name} runs ${shortRevision(draft.status.environments?.[name]?.readyOn?.revision ?? '')}`,
-  )
+  const each = drifted.map(({ name }) => `${name} runs ${draft.status.environments?.[name]?.readyOn?.revision ?? ''}`)
   const remedy = `to promote it again, run: sojourn retry ${pipeline} -n ${namespace}, or set spec.drift to Promote`
   return {
     because: 'Drifted',
-    message: `${each.join(', ')}, not ${shortRevision(draft.status.run?.revision ?? '')}, which was promoted there; ${remedy}`,
+    message: `${each.join(', ')}, not ${draft.status.run?.revision ?? ''}, which was promoted there; ${remedy}`,
   }
 }
 
@@ -204,7 +236,7 @@ function whyNotDiscriminating(draft: Draft): Why | undefined {
   if (names.length === 0) return undefined
   return {
     because: 'RevisionNotDiscriminating',
-    message: `${names.join(', ')} got ${shortRevision(draft.status.run?.revision ?? '')} without a promotion. If it follows the same branch as the first environment, pin it: give it a source of its own with spec.ref.commit (or tag, or digest) and mark that value with {"$promotion": "NAMESPACE:PIPELINE:ENVIRONMENT"}`,
+    message: `${names.join(', ')} got ${draft.status.run?.revision ?? ''} without a promotion. If it follows the same branch as the first environment, pin it: give it a source of its own with spec.ref.commit (or tag, or digest) and mark that value with {"$promotion": "NAMESPACE:PIPELINE:ENVIRONMENT"}`,
   }
 }
 

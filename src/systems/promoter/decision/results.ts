@@ -83,7 +83,10 @@ function recordInspection(
   } else if (result.result === 'inspected' || (result.result === 'failed' && result.error.class === 'Permanent')) {
     // A commit that this repository does not have is not from a promotion.
     candidate.origin = 'Foreign'
-  } else candidate.nextCheckAt = formatTime(now + inspectionRetryMs)
+  } else {
+    candidate.nextCheckAt = formatTime(now + inspectionRetryMs)
+    if (result.result === 'failed') candidate.lastError = result.error
+  }
   return status
 }
 
@@ -119,7 +122,7 @@ function recordSuccess(promotion: Promotion, result: Exclude<EffectResult, { res
     case 'seen':
       if (result.lookAgainAt !== undefined) promotion.nextAttemptAt = formatTime(result.lookAgainAt)
       if (result.refusal) promotion.lastError = result.refusal
-      return recordPullRequest(promotion, result.pullRequest, now)
+      return recordPullRequest(promotion, result.pullRequest, { now, isRefused: result.refusal !== undefined })
     case 'withdrawn':
       return recordWithdrawal(promotion, result.pullRequest, now)
   }
@@ -136,7 +139,12 @@ function recordFailedCheck(
   promotion.nextAttemptAt = formatTime(retryAt)
 }
 
-function recordPullRequest(promotion: Promotion, pullRequest: PullRequestStatus, now: number): void {
+function recordPullRequest(
+  promotion: Promotion,
+  pullRequest: PullRequestStatus,
+  { now, isRefused }: { readonly now: number; readonly isRefused: boolean },
+): void {
+  if (promotion.phase === 'Rejected' && pullRequest.state === 'closed') return
   promotion.pullRequest = pullRequest
   if (pullRequest.state === 'merged')
     return enterPhase(promotion, { phase: 'Merged', because: 'PullRequestMerged' }, now)
@@ -146,7 +154,9 @@ function recordPullRequest(promotion: Promotion, pullRequest: PullRequestStatus,
     ? 'PullRequestModified'
     : pullRequest.isConflicting
       ? 'PullRequestConflict'
-      : 'PullRequestOpen'
+      : isRefused
+        ? 'MergeRefused'
+        : 'PullRequestOpen'
   if (promotion.phase !== 'Proposed') {
     promotion.attempt = 0
     return enterPhase(promotion, { phase: 'Proposed', because }, now)
@@ -169,9 +179,11 @@ type Failure = Extract<EffectResult, { result: 'failed' }> & RetryContext
 
 function recordFailure(promotion: Promotion, effect: Effect, failure: Failure): void {
   const { error, now } = failure
+  if (promotion.phase === 'Rejected' && effect.do === 'poll') return
   // The roll-out goes on, whether or not the repository can be read just now.
-  if (effect.do === 'recheck') return
+  if (effect.do === 'recheck' && error.class !== 'Permanent') return
   promotion.lastError = error
+  if (effect.do === 'recheck') return
   if (effect.do === 'withdraw') return recordFailedWithdrawal(promotion, failure)
   if (error.class !== 'Permanent') return scheduleRetry(promotion, failure)
   promotion.failedIn = promotion.phase

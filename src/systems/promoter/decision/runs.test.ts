@@ -517,6 +517,16 @@ describe('an older revision', () => {
     expect(world.phase('prod')).toBe('AwaitingApproval')
   })
 
+  it('N30: is known by the version in the tag of an artifact', () => {
+    const world = new World(pipelineOf({ environments: environments('dev', 'prod') }))
+    const revisionOf = (version: string, digit: string) => `${version}@sha256:${digit.repeat(64)}`
+    world.runs({ dev: revisionOf('1.1.0', 'a'), prod: revisionOf('1.1.0', 'a') })
+    world.step()
+    world.runs({ dev: revisionOf('1.0.9', 'b') })
+    expect(world.step().effect).toBeUndefined()
+    expect(world.status.run).toMatchObject({ direction: 'Backward' })
+  })
+
   it('N30: can be promoted again once it is approved, under an id of its own', () => {
     const world = new World(pipelineOf({ environments: environments('dev', 'prod') }))
     const ids: string[] = []

@@ -1,10 +1,9 @@
-import type { EnvironmentStatus, PipelineStatus, Run, TargetStatus } from '../../../apis/pipeline-status.ts'
+import type { PipelineStatus, Run, TargetStatus } from '../../../apis/pipeline-status.ts'
 import { formatTime } from '../../../kube/time.ts'
 import { at, describeTarget, isReadable, isTargetReadyOn, notAfter, type Draft, type Why } from './draft.ts'
 import type { EnvironmentPlan } from '../model/plan.ts'
-import { commitOf } from '../model/revision.ts'
-import { isLowerVersion } from '../../../kube/semver.ts'
-import { overdueVerification } from './promotions.ts'
+import { commitOf, isLowerRevision } from '../model/revision.ts'
+import { hasEnded, overdueVerification } from './promotions.ts'
 
 /** Reads the revision of the first environment and, once it has settled, starts a run that promotes it. */
 export function advanceRun(draft: Draft): void {
@@ -26,11 +25,15 @@ export function advanceRun(draft: Draft): void {
 /** An environment added after a run has completed still gets its revision. */
 function reopenRun({ status, plan }: Draft): void {
   const { run } = status
-  if (run?.phase !== 'Complete') return
-  const states = plan.environments.map(({ name }) => status.environments?.[name])
-  if (states.every((state) => state?.passedRun === run.sequence || state?.pin)) return
+  if (run?.phase !== 'Complete' || plan.environments.every(({ name }) => hasPassed(status, name))) return
   run.phase = 'Running'
   delete run.completedAt
+}
+
+/** Whether an environment has had the run's revision, or a user has chosen another one for it. */
+function hasPassed({ run, environments }: PipelineStatus, name: string): boolean {
+  const { passedRun = 0, pin } = environments?.[name] ?? {}
+  return Math.max(passedRun, pin?.sequence ?? 0) >= (run?.sequence ?? 0)
 }
 
 /** Sets the run's phase from the phases of all environments. */
@@ -39,8 +42,7 @@ export function updateRunPhase(draft: Draft): void {
   const { run } = status
   if (!run || run.phase === 'Complete') return
   const names = plan.environments.map(({ name }) => name)
-  const isPassed = ({ passedRun, pin }: EnvironmentStatus = {}) => passedRun === run.sequence || pin !== undefined
-  if (names.every((name) => isPassed(status.environments?.[name]))) return completeRun(draft, run)
+  if (names.every((name) => hasPassed(status, name))) return completeRun(draft, run)
   const phases = names.map((name) => status.environments?.[name]?.promotion?.phase)
   if (isOverdue(draft, run)) {
     if (run.phase !== 'Failed')
@@ -79,6 +81,12 @@ export function isOverdue({ plan, now }: Draft, run: Run): boolean {
   return plan.maxRunDurationMs !== undefined && now >= at(run.startedAt) + plan.maxRunDurationMs
 }
 
+/** Whether the run has ended because it took too long. */
+export function isRunTimedOut(draft: Draft): boolean {
+  const { run } = draft.status
+  return run?.phase === 'Failed' && isOverdue(draft, run)
+}
+
 const maxRecentRuns = 10
 const maxRevisions = 20
 
@@ -107,8 +115,15 @@ function wasRolledBack(draft: Draft): boolean {
 
 /** Whether the revision has been unhealthy for longer than the roll-out deadline: a newer one may fix it. */
 function isStuckIn(draft: Draft, environment: EnvironmentPlan, { revision, sequence }: Run): boolean {
-  const { targets = [], promotion, passedRun } = draft.status.environments?.[environment.name] ?? {}
+  const { targets = [], promotion, passedRun, pin } = draft.status.environments?.[environment.name] ?? {}
   if (draft.isReadyOn(environment, revision)) return false
+  // Once it has what a user requested, environments that depend on it cannot get the run's revision.
+  if (pin) {
+    const isOver = promotion?.runSequence === pin.sequence && hasEnded(promotion)
+    if (!isOver && !draft.isReadyOn(environment, pin.revision)) return false
+    const dependents = draft.plan.environments.filter(({ dependsOn }) => dependsOn.includes(environment.name))
+    return dependents.some(({ name }) => !hasPassed(draft.status, name))
+  }
   const current = promotion?.runSequence === sequence ? promotion : undefined
   if (current && overdueVerification(draft, environment.name, current) !== undefined) return true
   const unhealthySince = targets
@@ -176,18 +191,12 @@ function settle(draft: Draft, revision: string): void {
   const firstSeenAt = notAfter(previous?.firstSeenAt ?? status.unsettledSince, now)
   delete status.unsettledSince
   const stableSince = notAfter(previous?.revision === revision ? previous.stableSince : undefined, now)
-  const { origin, nextCheckAt } = previous?.revision === revision ? previous : {}
-  status.candidate = {
-    revision,
-    firstSeenAt,
-    stableSince,
-    ...(origin ? { origin } : {}),
-    ...(nextCheckAt ? { nextCheckAt } : {}),
-  }
+  status.candidate = { ...(previous?.revision === revision ? previous : {}), revision, firstSeenAt, stableSince }
   const dueAt = Math.min(at(stableSince) + plan.quietPeriodMs, at(firstSeenAt) + plan.maxWaitMs)
   if (now < dueAt) return draft.wakeAt(dueAt)
   if (mustFinish(draft)) return
-  if (origin !== 'Foreign' && mayBeOwn(draft, revision)) return void (status.candidate.origin = 'Unknown')
+  if (status.candidate.origin !== 'Foreign' && mayBeOwn(draft, revision))
+    return void (status.candidate.origin = 'Unknown')
   startRun(draft, revision)
 }
 
@@ -253,7 +262,7 @@ function completeRun(draft: Draft, run: Run): void {
 /** Whether a revision is older: lower by semantic version, or completed by an earlier run. */
 function isBackward({ status }: Draft, revision: string): boolean {
   const { run, recentRuns = [] } = status
-  if (run && isLowerVersion(revision, run.revision)) return true
+  if (run && isLowerRevision(revision, run.revision)) return true
   return recentRuns.some((recent) => recent.phase === 'Complete' && recent.revision === revision)
 }
 

@@ -11,7 +11,7 @@ import type { Effect } from '../decision/effects.ts'
 import { phaseAnnouncement } from '../decision/promotions.ts'
 import { recordResult, type EffectResult } from '../decision/results.ts'
 import { parseRepositoryURL } from '../../../git/repository-url.ts'
-import { publishAnnouncements, type AnnouncePorts, measurePhase } from './promoter-metrics.ts'
+import { publishAnnouncements, type AnnouncePorts, measureStatus } from './promoter-metrics.ts'
 
 /** Carries out one effect and must not throw. `performEffect` in production; a forecast simulates effects. */
 export type Perform = (effect: Effect, pipeline: Pipeline, signal: AbortSignal) => Promise<EffectResult>
@@ -120,6 +120,8 @@ export class EffectRunner {
       if (!status || deepEqual(status, current.status)) return
       try {
         await client.update(pipelineKind.type, { ...current, status }, { subresource: 'status', signal })
+        const change = { pipeline: current, before: current.status, after: status, now: clock.now() }
+        measureStatus(this.#ports.metrics, change)
         return this.#announce(effect, current, status.environments?.[effect.environment]?.promotion)
       } catch (error) {
         if (!isStatusError(error, 'Conflict') || attempt >= maxWriteAttempts) throw error
@@ -129,7 +131,6 @@ export class EffectRunner {
   }
 
   #announce({ environment, promotion: before }: Effect, pipeline: Pipeline, after: Promotion | undefined): void {
-    measurePhase(this.#ports.metrics, before, after)
     if (!after || (after.phase === before.phase && after.because === before.because)) return
     // Tried again at each interval, with the same error: that was announced before.
     if (after.phase === 'Failed' && after.lastError?.message === before.lastError?.message) return

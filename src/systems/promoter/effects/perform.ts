@@ -1,8 +1,9 @@
 import type { Pipeline } from '../../../apis/pipeline.ts'
+import type { Promotion } from '../../../apis/pipeline-status.ts'
 import { at } from '../decision/draft.ts'
 import type { Effect } from '../decision/effects.ts'
 import { sentenceOf, type Because } from '../../../apis/pipeline-reasons.ts'
-import { environmentPlanOf } from '../model/plan.ts'
+import { environmentPlanOf, validPlan } from '../model/plan.ts'
 import type { CommitCheck } from '../../../forges/forge.ts'
 import { commitOf, defaultValue } from '../model/revision.ts'
 import { isOwnChange } from '../repository/change.ts'
@@ -54,10 +55,10 @@ async function dispatch(effect: Effect, pipeline: Pipeline, context: EffectConte
   const values = valuesFor(effect, pipeline, ports)
   switch (effect.do) {
     case 'verify': {
+      const { namespace = '' } = pipeline.metadata
       const plan = environmentPlanOf(pipeline, effect.environment)?.verification
       if (!plan) return { result: 'verified' }
-      const http = ports.rateLimiter.wrap(ports.http, 'verification')
-      const { namespace = '' } = pipeline.metadata
+      const http = ports.rateLimiter.wrap(ports.http, `verification of ${namespace}`)
       return verify(plan, {
         http,
         now: ports.now,
@@ -67,13 +68,15 @@ async function dispatch(effect: Effect, pipeline: Pipeline, context: EffectConte
         checksOf: () => checksOfRevision(effect, namespace, { ports, signal }),
       })
     }
+    case 'inspect':
+      return { result: 'inspected', isOwn: await isOwnSomewhere(promotion, pipeline, context) }
     case 'notify':
       return notify(pipeline, values, { ports, signal })
     case 'call': {
       const { namespace = '' } = pipeline.metadata
       const name = promotion.strategy?.secretName
       const secret = name ? await ports.readSecret({ namespace, name }) : undefined
-      const http = ports.rateLimiter.wrap(ports.http, name ?? '')
+      const http = ports.rateLimiter.wrap(ports.http, `webhook of ${namespace}/${name ?? ''}`)
       return callWebhook({ promotion, values, secret }, { http, now: ports.now(), signal })
     }
     default:
@@ -101,8 +104,6 @@ async function inRepository(
         return await commitToBase({ ...work, spec: commit })
       case 'push':
         return await push(work)
-      case 'inspect':
-        return { result: 'inspected', isOwn: await isOwnChange(access.git, promotion) }
       case 'recheck':
         return await recheck(work)
       case 'propose':
@@ -115,6 +116,27 @@ async function inRepository(
   } finally {
     access.git.close()
   }
+}
+
+/** Looks in every repository that promotions are written to: the first environment may follow any of them. */
+async function isOwnSomewhere(
+  promotion: Promotion,
+  pipeline: Pipeline,
+  { ports, signal }: EffectContext,
+): Promise<boolean> {
+  const strategies = validPlan(pipeline)?.environments.flatMap(({ promotion: each }) => each?.strategy ?? []) ?? []
+  const repositories = new Map(strategies.filter(({ baseBranch }) => baseBranch).map((each) => [each.url, each]))
+  const { namespace = '' } = pipeline.metadata
+  for (const strategy of repositories.values()) {
+    try {
+      const { git } = await openRepository(strategy, namespace, { ports, signal, atMs: 0 })
+      if (await isOwnChange(git, promotion).finally(() => git.close())) return true
+    } catch (error) {
+      // A repository that does not have the commit is not where it comes from.
+      if (toPromotionError(error).kind !== 'Permanent') throw error
+    }
+  }
+  return false
 }
 
 /** The statuses of the revision's commit, from the forge that the promotion goes to. */

@@ -1,6 +1,8 @@
-import type { Promotion } from '../../../apis/pipeline-status.ts'
+import type { EnvironmentStatus, PipelineStatus, Promotion } from '../../../apis/pipeline-status.ts'
 import type { Metrics } from '../../../runtime/observability/metrics.ts'
 import { at, type Announcement } from '../decision/draft.ts'
+import { maxPollMs } from '../decision/effects.ts'
+import { shortRevision } from '../model/revision.ts'
 import type { Http } from '../../../runtime/http/http.ts'
 import type { Pipeline } from '../../../apis/pipeline.ts'
 import type { EventRecorder } from '../../../runtime/observability/event-recorder.ts'
@@ -42,12 +44,12 @@ export function promoterMetrics(metrics: Metrics) {
     }),
     deployments: metrics.counter({
       name: 'sojourn_promoter_deployments_total',
-      help: 'Promotions that ended or timed out, by result: succeeded, rolled-back, failed (DORA: frequency and change failure rate).',
+      help: 'Promotions that reached their environment, each once, by result: succeeded, rolled-back, failed (timed out or reverted) (DORA: frequency and change failure rate).',
       labels: ['namespace', 'pipeline', 'environment', 'result'],
     }),
     restoreSeconds: metrics.histogram({
       name: 'sojourn_promoter_restore_seconds',
-      help: 'Time an environment was not ready on any revision (DORA: time to restore).',
+      help: 'Time an environment was not ready on any revision, roll-outs within their deadline excepted (DORA: time to restore).',
       labels: ['namespace', 'pipeline', 'environment'],
       buckets: waitBuckets,
     }),
@@ -89,38 +91,58 @@ export function promoterMetrics(metrics: Metrics) {
   }
 }
 
-/** Observes how long a promotion was in the phase it has left. */
-export function measurePhase(
-  { phaseSeconds }: PromoterMetrics,
+/** Two statuses of a pipeline, one written over the other. */
+interface StatusChange {
+  readonly pipeline: Pipeline
+  readonly before: PipelineStatus | undefined
+  readonly after: PipelineStatus
+  readonly now: number
+}
+
+/** Measures what a written status has changed. The status is the only memory, so a restart counts nothing twice. */
+export function measureStatus(metrics: PromoterMetrics, { pipeline, before, after, now }: StatusChange): void {
+  const { namespace = '', name } = pipeline.metadata
+  for (const [environment, state] of Object.entries(after.environments ?? {})) {
+    const place = { namespace, pipeline: name, environment }
+    const former = before?.environments?.[environment] ?? {}
+    measurePromotion(metrics, place, former.promotion, state)
+    if (former.unreadySince && !state.unreadySince && !isRollout(former))
+      metrics.restoreSeconds.observe(place, Math.max(0, now - at(former.unreadySince)) / 1000)
+  }
+}
+
+/** Observes the phase that a promotion has left, and counts it once, at its first result: one that is superseded was never deployed. */
+function measurePromotion(
+  metrics: PromoterMetrics,
+  place: Record<'namespace' | 'pipeline' | 'environment', string>,
   before: Promotion | undefined,
-  after: Promotion | undefined,
+  { promotion, history = [] }: EnvironmentStatus,
 ): void {
-  if (!before || before.id !== after?.id || before.phase === after.phase) return
-  phaseSeconds.observe({ phase: before.phase }, Math.max(0, at(after.phaseAt) - at(before.phaseAt)) / 1000)
-}
-
-interface Place extends Record<string, string> {
-  readonly namespace: string
-  readonly pipeline: string
-  readonly environment: string
-}
-
-/** Counts a promotion once, when it ends; one that is superseded was never deployed. */
-export function measureDeployment(
-  metrics: Pick<PromoterMetrics, 'deployments' | 'leadSeconds'>,
-  place: Place,
-  { before, after }: { readonly before: Promotion | undefined; readonly after: Promotion | undefined },
-): void {
+  const ended = history.find(({ id }) => id === before?.id)
+  const after =
+    promotion?.id === before?.id || !before ? promotion : ended && { ...before, ...ended, phaseAt: ended.endedAt }
+  if (!after || (before && before.phase === after.phase && before.because === after.because)) return
+  if (before && before.phase !== after.phase)
+    metrics.phaseSeconds.observe({ phase: before.phase }, Math.max(0, at(after.phaseAt) - at(before.phaseAt)) / 1000)
   const result = resultOf(after)
-  if (!after || !result || (before?.id === after.id && resultOf(before) === result)) return
-  metrics.deployments.inc({ ...place, result })
+  if (result && !resultOf(before)) metrics.deployments.inc({ ...place, result })
   if (result === 'succeeded') metrics.leadSeconds.observe(place, after.leadSeconds ?? 0)
 }
 
-function resultOf(promotion: Promotion | undefined): string | undefined {
+/** Of a promotion that has reached its environment; one that could not be delivered is no deployment. */
+function resultOf(promotion: Pick<Promotion, 'phase' | 'because' | 'direction'> | undefined): string | undefined {
   if (promotion?.phase === 'Succeeded') return promotion.direction === 'Backward' ? 'rolled-back' : 'succeeded'
-  const isFailure = promotion?.phase === 'Failed' || promotion?.because === 'RolloutTimedOut'
-  return isFailure || promotion?.because === 'ChangeReverted' ? 'failed' : undefined
+  return promotion?.because === 'RolloutTimedOut' || promotion?.because === 'ChangeReverted' ? 'failed' : undefined
+}
+
+/** Whether an environment was not ready only because its targets changed to the next revision, within the deadline. */
+function isRollout({ promotion, unreadySince }: EnvironmentStatus): boolean {
+  return (
+    promotion?.phase === 'RollingOut' &&
+    promotion.because !== 'RolloutTimedOut' &&
+    // The deployer may see a merge before a poll of the pull request does.
+    at(unreadySince) >= at(promotion.phaseAt) - maxPollMs
+  )
 }
 
 export interface AnnouncePorts {
@@ -136,7 +158,8 @@ export function publishAnnouncements(
   { events, metrics, log }: AnnouncePorts,
 ): void {
   const { namespace, name } = pipeline.metadata
-  for (const { type, because, message, environment } of announcements) {
+  for (const { type, because, message: text, environment } of announcements) {
+    const message = shortRevision(text)
     events.record(pipeline, { type, reason: because, message })
     metrics.announcements.inc({ because })
     const where = { pipeline: `${namespace}/${name}`, ...(environment ? { environment } : {}) }

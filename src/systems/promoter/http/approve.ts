@@ -10,16 +10,11 @@ import { sha256 } from '../model/identity.ts'
 import { isSameRevision } from '../model/revision.ts'
 import { environmentPlanOf } from '../model/plan.ts'
 
-/** A request to approve or reject one promotion. */
-export interface ApprovalRequest {
-  readonly environment: string
-  /** The promotion's id. At least one of id and revision is required, and both must match. */
-  readonly promotionId?: string
-  readonly revision?: string
-  readonly decision: 'Approve' | 'Reject'
-  readonly approver: string
-  readonly comment?: string
-}
+/** What a user asks of a pipeline. */
+export type PipelineRequest = Omit<ApprovalSpec, 'pipeline'>
+
+/** A request to approve or reject one promotion. At least one of its id and revision is required, and both must match. */
+export type ApprovalRequest = PipelineRequest & { readonly decision: 'Approve' | 'Reject' }
 
 export type ApprovalOutcome =
   | { readonly outcome: 'recorded' | 'same'; readonly promotionId: string }
@@ -49,16 +44,6 @@ export async function approve(
     const existing = await client.get<Approval>(approvalKind.type, { namespace, name: approval.metadata.name! })
     if (clock.now() < at(existing.metadata.creationTimestamp) + ttlMs) return { ...outcome, outcome: 'same' }
   }
-}
-
-/** What a user asks of a pipeline beside approving. */
-export interface PipelineRequest {
-  readonly decision: Exclude<ApprovalSpec['decision'], 'Approve' | 'Reject'>
-  /** `*` for all. */
-  readonly environment: string
-  readonly revision?: string
-  readonly approver: string
-  readonly comment?: string
 }
 
 /** Creates an Approval that asks the reconciler for something, and returns its name. Throws NotFound for an unknown pipeline. */
@@ -106,7 +91,7 @@ const maxRevision = 1024
 function approvalOf(
   { apiVersion, kind, metadata }: Pipeline,
   given: {
-    readonly request: Omit<ApprovalRequest, 'decision'> & Pick<ApprovalSpec, 'decision'>
+    readonly request: PipelineRequest
     readonly count: number
     readonly promotionId?: string
   },
@@ -119,9 +104,9 @@ function approvalOf(
   const spec: ApprovalSpec = {
     pipeline: name,
     environment,
-    ...(promotionId ? { promotionId } : {}),
     decision,
     approver,
+    ...(promotionId ? { promotionId } : {}),
     ...(revision ? { revision: revision.slice(0, maxRevision) } : {}),
     ...(comment ? { comment: comment.slice(0, maxText) } : {}),
   }

@@ -1,23 +1,16 @@
 /** Limits requests per client and window. A window starts with its first request. */
 export class RequestLimit {
-  readonly #limit: number
-  readonly #windowMs: number
   /** Oldest window first. */
   readonly #windows = new Map<string, { readonly endsAt: number; count: number }>()
-
-  constructor({ limit = 20, windowMs = 30_000 }: { readonly limit?: number; readonly windowMs?: number } = {}) {
-    this.#limit = limit
-    this.#windowMs = windowMs
-  }
 
   /** Counts a request. Returns the end of the window when the limit is exceeded. */
   take(remoteAddress: string, now: number): number | undefined {
     this.#sweep(now)
     const client = clientOf(remoteAddress)
-    const window = this.#windows.get(client) ?? { endsAt: now + this.#windowMs, count: 0 }
+    const window = this.#windows.get(client) ?? { endsAt: now + windowMs, count: 0 }
     this.#windows.set(client, window)
     window.count++
-    return window.count > this.#limit ? window.endsAt : undefined
+    return window.count > maxRequests ? window.endsAt : undefined
   }
 
   #sweep(now: number): void {
@@ -28,6 +21,8 @@ export class RequestLimit {
   }
 }
 
+const maxRequests = 20
+const windowMs = 30_000
 const maxClients = 10_000
 
 /** The client of a connection's address (headers can be forged). An IPv6 client owns a /64, so that is one client. */

@@ -16,6 +16,7 @@ import {
 import { environmentPlanOf } from '../model/plan.ts'
 import type { SecretData } from '../repository/repository-access.ts'
 import { RequestLimit } from './request-limit.ts'
+import { percentDecoded } from '../../../kube/basics/percent-decoded.ts'
 
 /** An HTTP request as a value, made by the server. */
 export interface RouteRequest {
@@ -61,20 +62,10 @@ export interface RoutePorts {
 export function promoterRoutes(ports: RoutePorts): readonly Route[] {
   const context: Context = { ...ports, limit: new RequestLimit(), nonces: new Nonces() }
   return [
-    {
-      method: 'POST',
-      path: approvalPath,
-      access: 'own',
-      handle: guarded(context, handleApproval),
-    },
+    { method: 'POST', path: approvalPath, access: 'own', handle: guarded(context, handleApproval) },
     { method: 'POST', path: legacyApprovalPath, access: 'own', handle: guarded(context, handleLegacyApproval) },
     { method: 'POST', path: webhookPath, access: 'own', handle: guarded(context, handleWebhook) },
-    {
-      method: 'GET',
-      path: previewPath,
-      access: 'user',
-      handle: (request) => handlePreview(request, context),
-    },
+    { method: 'GET', path: previewPath, access: 'user', handle: (request) => handlePreview(request, context) },
   ]
 }
 
@@ -125,14 +116,8 @@ const handleApproval: Handler = async (request, context) => {
     return { status: 422, body: problem('the body needs promotionId, and decision: Approve or Reject') }
   const revision = textOf(body['revision'])
   const comment = textOf(body['comment']) ?? (isShared && claimed ? `in the name of ${claimed}` : undefined)
-  const approval = {
-    environment,
-    promotionId,
-    decision,
-    approver,
-    ...(revision ? { revision } : {}),
-    ...(comment ? { comment } : {}),
-  }
+  const optional = { ...(revision ? { revision } : {}), ...(comment ? { comment } : {}) }
+  const approval = { environment, promotionId, decision, approver, ...optional }
   return createApproval({ namespace, name }, approval, context)
 }
 
@@ -148,17 +133,13 @@ const handleLegacyApproval: Handler = async (request, context) => {
 /** pipeline-controller's webhook. Its content is only checked; the promoter then reads the targets itself. */
 const handleWebhook: Handler = async (request, context) => {
   const [namespace = '', name = '', environment = ''] = partsOf(request, webhookPath)
-  const pipeline = await find({ namespace, name }, context)
-  // As for a wrong signature: a caller without the key must not learn which pipelines exist.
-  if (!pipeline) return { status: 401, body: problem('the signature is missing or invalid') }
-  const secretName = secretNameOf(pipeline)
-  const keys = secretName ? keysOf(await context.readSecret({ namespace, name: secretName })) : undefined
-  if (keys && !verifyBodySignature(request.body, request.headers['x-signature'], keys))
-    return { status: 401, body: problem('the signature is missing or invalid') }
+  const { pipeline, keys } = await keysFor({ namespace, name }, context)
   const event = jsonOf(request.body)
-  if (!event) return { status: 400, body: problem('the body is not a JSON object') }
-  const invalid = hintProblem(pipeline, environment, event)
-  if (invalid) return { status: 422, body: problem(invalid) }
+  const invalid = !event ? 'the body is not a JSON object' : pipeline && hintProblem(pipeline, environment, event)
+  const isProved = keys ? verifyBodySignature(request.body, request.headers['x-signature'], keys) : !invalid
+  // One answer: a caller who neither has the key nor knows the application must not learn which pipelines exist.
+  if (!pipeline || !isProved) return { status: 401, body: problem('the signature is missing or invalid') }
+  if (invalid) return { status: event ? 422 : 400, body: problem(invalid) }
   context.hint(pipeline)
   return { status: 202, body: { accepted: true } }
 }
@@ -209,19 +190,17 @@ interface Signer {
 /** The authenticated user, or who the signing key speaks for. A name in the body is not believed. An unknown pipeline and a wrong signature give the same response. */
 async function authenticate(
   request: RouteRequest,
-  place: { readonly namespace: string; readonly name: string; readonly environment: string },
+  place: EnvironmentPlace,
   context: Context,
 ): Promise<Signer | undefined> {
   if (request.user !== undefined) return { approver: request.user, by: 'user' }
-  const pipeline = await find(place, context)
-  const secretName = pipeline && secretNameOf(pipeline, place.environment)
-  const keys = secretName ? keysOf(await context.readSecret({ namespace: place.namespace, name: secretName })) : {}
+  const { keys = {} } = await keysFor(place, context)
   const header = request.headers['sojourn-signature']
   const now = context.clock.now()
-  const verdict = verifySignature(request, header, { keys, now })
-  if (!verdict.valid || !context.nonces.accept(`${place.namespace}/${place.name}/${verdict.nonce}`, header ?? '', now))
+  const signed = verifySignature(request, header, { keys, now })
+  if (!signed || !context.nonces.accept(`${place.namespace}/${place.name}/${signed.nonce}`, header ?? '', now))
     return undefined
-  const approver = approverOf(verdict.keyId)
+  const approver = approverOf(signed.keyId)
   return { approver, by: approver === sharedApprover ? 'shared-key' : 'own-key' }
 }
 
@@ -231,16 +210,29 @@ async function authenticate(
  */
 async function authenticateLegacy(
   { headers, body }: RouteRequest,
-  place: { readonly namespace: string; readonly name: string; readonly environment: string },
+  place: EnvironmentPlace,
   context: Context,
 ): Promise<Signer | undefined> {
-  const pipeline = await find(place, context)
-  const plan = pipeline && environmentPlanOf(pipeline, place.environment)?.promotion
-  const secretName = pipeline && secretNameOf(pipeline, place.environment)
-  if (!plan?.spec.approval?.legacySignatures || !secretName) return undefined
-  const keys = keysOf(await context.readSecret({ namespace: place.namespace, name: secretName }))
+  const { pipeline, keys } = await keysFor(place, context)
+  const plan = pipeline && environmentPlanOf(pipeline, place.environment ?? '')?.promotion
+  if (!plan?.spec.approval?.legacySignatures || !keys) return undefined
   const isValid = verifyBodySignature(body, headers['x-signature'], keys)
   return isValid ? { approver: sharedApprover, by: 'shared-key' } : undefined
+}
+
+interface EnvironmentPlace {
+  readonly namespace: string
+  readonly name: string
+  readonly environment?: string
+}
+
+/** A pipeline and the HMAC keys of its environment's own Secret, else of its own. */
+async function keysFor(place: EnvironmentPlace, context: Context) {
+  const { namespace, environment } = place
+  const pipeline = await find(place, context)
+  const own = pipeline?.spec.environments.find(({ name }) => name === environment)?.promotion
+  const name = (own?.strategy.secretRef ?? pipeline?.spec.promotion?.strategy.secretRef)?.name
+  return { pipeline, keys: name ? keysOf(await context.readSecret({ namespace, name })) : undefined }
 }
 
 /** One response for every failed authentication, so that it reveals nothing. */
@@ -256,23 +248,9 @@ function find(
   return client.get<Pipeline>(pipelineKind.type, { namespace, name }).catch(ignoring('NotFound'))
 }
 
-/** The Secret with the HMAC keys: the environment's own, else the pipeline's. */
-function secretNameOf({ spec }: Pipeline, environment?: string): string | undefined {
-  const own = spec.environments.find(({ name }) => name === environment)?.promotion
-  return (own?.strategy.secretRef ?? spec.promotion?.strategy.secretRef)?.name
-}
-
 function partsOf({ path }: RouteRequest, pattern: RegExp): string[] {
   const match = pattern.exec(path.split('?')[0] ?? '')
-  return (match ?? []).slice(1).map(decode)
-}
-
-function decode(part: string): string {
-  try {
-    return decodeURIComponent(part)
-  } catch {
-    return part
-  }
+  return (match ?? []).slice(1).map((part) => percentDecoded(part) ?? part)
 }
 
 /** The body as a JSON object; undefined when it is something else or too large. */

@@ -17,32 +17,26 @@ export interface SigningOptions {
   readonly nonce: string
 }
 
-export type SignatureVerdict =
-  | { readonly valid: true; readonly nonce: string; readonly keyId: string }
-  | { readonly valid: false; readonly because: 'malformed' | 'unknown-key' | 'expired' | 'too-large' | 'wrong' }
-
 /** The value of the `Sojourn-Signature` header. */
 export function signRequest(request: SignedRequest, { key, keyId, now, nonce }: SigningOptions): string {
   const time = Math.floor(now / 1000)
   return `v1,t=${time},n=${nonce},k=${keyId},s=${macOf(request, { key, time, nonce })}`
 }
 
-/** Verifies a signature against the current keys, in constant time. */
+/** Verifies a signature against the current keys, in constant time; undefined when it is not valid. */
 export function verifySignature(
   request: SignedRequest,
   header: string | undefined,
   { keys, now }: { readonly keys: Readonly<Record<string, string>>; readonly now: number },
-): SignatureVerdict {
-  if (request.body.byteLength > maxBodyBytes) return { valid: false, because: 'too-large' }
+): { readonly nonce: string; readonly keyId: string } | undefined {
+  if (request.body.byteLength > maxBodyBytes) return undefined
   const match = /^v1,t=(\d{1,15}),n=([\w.~-]{1,128}),k=([\w.~-]{1,64}),s=([0-9a-f]{64})$/.exec(header ?? '')
-  if (!match) return { valid: false, because: 'malformed' }
+  if (!match) return undefined
   const [, time = '', nonce = '', keyId = '', mac = ''] = match
   const key = Object.hasOwn(keys, keyId) ? keys[keyId] : undefined
-  if (!key) return { valid: false, because: 'unknown-key' }
-  if (Math.abs(now / 1000 - Number(time)) > maxSkewSeconds) return { valid: false, because: 'expired' }
+  if (!key || Math.abs(now / 1000 - Number(time)) > maxSkewSeconds) return undefined
   const expected = Buffer.from(macOf(request, { key, time: Number(time), nonce }), 'hex')
-  if (!timingSafeEqual(expected, Buffer.from(mac, 'hex'))) return { valid: false, because: 'wrong' }
-  return { valid: true, nonce, keyId }
+  return timingSafeEqual(expected, Buffer.from(mac, 'hex')) ? { nonce, keyId } : undefined
 }
 
 /** The HMAC keys in a Secret, by id: the current one, during rotation the previous one, and one of each named approver. */
@@ -100,13 +94,8 @@ function macOf(
 
 /** Proxies may reorder query parameters, so their order is not signed. */
 function sortedQuery(path: string): string {
-  const question = path.indexOf('?')
-  if (question < 0) return path
-  return `${path.slice(0, question)}?${path
-    .slice(question + 1)
-    .split('&')
-    .toSorted()
-    .join('&')}`
+  const [before, ...query] = path.split('?')
+  return [before, ...(query.length > 0 ? [query.join('?').split('&').toSorted().join('&')] : [])].join('?')
 }
 
 /** Recently used nonces with their signature. The same request may be repeated; another one may not reuse its nonce. */

@@ -28,6 +28,8 @@ function read(
 
 const ok = (ready: boolean, revision: string | undefined, fresh = true) => ({ read: 'ok', ready, revision, fresh })
 
+const digest = `sha256:${'1'.repeat(64)}`
+
 describe('an application', () => {
   it.each([
     [
@@ -61,6 +63,26 @@ describe('an application', () => {
         ],
       },
       ok(true, '1.1.0'),
+    ],
+    [
+      'HelmRelease',
+      'helm.toolkit.fluxcd.io/v2',
+      {
+        observedGeneration: 2,
+        conditions: ready('True'),
+        history: [{ version: 2, status: 'deployed', chartVersion: '1.1.0+111111111111', ociDigest: digest }],
+      },
+      ok(true, `1.1.0@${digest}`),
+    ],
+    [
+      'HelmRelease',
+      'helm.toolkit.fluxcd.io/v2',
+      {
+        observedGeneration: 2,
+        conditions: ready('True'),
+        history: [{ version: 2, status: 'deployed', chartVersion: '1.1.0+build.7', ociDigest: digest }],
+      },
+      ok(true, '1.1.0+build.7'),
     ],
     [
       'Terraform',

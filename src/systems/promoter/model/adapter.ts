@@ -64,7 +64,12 @@ interface AppStatus {
   readonly observedGeneration?: number
   readonly conditions?: readonly (Pick<Condition, 'type' | 'status'> & Partial<Condition>)[]
   readonly lastAppliedRevision?: string
-  readonly history?: readonly { readonly version?: number; readonly status?: string; readonly chartVersion?: string }[]
+  readonly history?: readonly {
+    readonly version?: number
+    readonly status?: string
+    readonly chartVersion?: string
+    readonly ociDigest?: string
+  }[]
   readonly sync?: { readonly status?: string; readonly revision?: string; readonly revisions?: readonly string[] }
   readonly health?: { readonly status?: string }
   readonly operationState?: { readonly phase?: string }
@@ -103,10 +108,17 @@ function readFlux(object: StoredObject, revisionOf: (status: AppStatus) => strin
   }
 }
 
-/** HelmRelease v2 has a history instead of an applied revision; its newest deployed entry is what runs. */
+/**
+ * HelmRelease v2 has a history instead of an applied revision; its newest deployed entry is what runs. For a chart of an OCIRepository
+ * helm-controller adds the start of the digest to the version, which no registry has: `1.1.0+a1b2c3d4e5f6` is `1.1.0@sha256:…`.
+ */
 function deployedChart(history: AppStatus['history']): string | undefined {
   const newestFirst = (history ?? []).toSorted((left, right) => (right.version ?? 0) - (left.version ?? 0))
-  return newestFirst.find(({ status }) => status === 'deployed')?.chartVersion
+  const { chartVersion, ociDigest = '' } = newestFirst.find(({ status }) => status === 'deployed') ?? {}
+  const suffix = `+${ociDigest.slice(ociDigest.indexOf(':') + 1).slice(0, 12)}`
+  return ociDigest && chartVersion?.endsWith(suffix)
+    ? `${chartVersion.slice(0, -suffix.length)}@${ociDigest}`
+    : chartVersion
 }
 
 /** Argo CD records no observed generation; while an operation runs, its status may be out of date. */

@@ -113,10 +113,15 @@ export function tryPlan({ spec, metadata }: Pipeline): Plan | PlanError {
   }
 }
 
+/** The plan of a pipeline; undefined when its spec is invalid. */
+export function validPlan(pipeline: Pipeline): Plan | undefined {
+  const plan = tryPlan(pipeline)
+  return plan instanceof PlanError ? undefined : plan
+}
+
 /** The plan of one environment; undefined when the spec is invalid or does not have it. */
 export function environmentPlanOf(pipeline: Pipeline, name: string): EnvironmentPlan | undefined {
-  const plan = tryPlan(pipeline)
-  return plan instanceof PlanError ? undefined : plan.environments.find((environment) => environment.name === name)
+  return validPlan(pipeline)?.environments.find((environment) => environment.name === name)
 }
 
 const plans = new WeakMap<PipelineSpec, { readonly namespace: string; readonly plan: Plan }>()

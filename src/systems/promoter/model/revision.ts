@@ -1,3 +1,5 @@
+import { isLowerVersion } from '../../../kube/semver.ts'
+
 /**
  * What a revision is, whatever its spelling. Flux writes one commit as `main@sha1:X`, `sha1:X` or `main/X`, Argo CD as
  * `X`; an OCI artifact is its digest. Chart versions may have a leading `v`.
@@ -25,6 +27,11 @@ export function defaultValue(revision: string): string {
 /** The named part: `6.7.0` of `6.7.0@sha256:…`, `main` of `main@sha1:…`; else the revision. */
 export function tagOf(revision: string): string {
   return /^([^@]+)@sha\d+:/.exec(revision)?.[1] ?? revision
+}
+
+/** Whether the version in a revision is lower: `1.0.0@sha256:…` than `1.1.0@sha256:…`, too. */
+export function isLowerRevision(revision: string, than: string): boolean {
+  return isLowerVersion(tagOf(revision), tagOf(than))
 }
 
 /** For people: hashes cut to seven digits, as git does. */

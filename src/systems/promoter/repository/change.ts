@@ -4,7 +4,7 @@ import { commitOf, idOf, parseCommit, parseTree, treeOf, type GitObject, type Tr
 import type { ObjectStore } from '../../../git/pack.ts'
 import { PromotionError, permanent } from '../../../git/promotion-error.ts'
 import type { GitRemote } from '../../../git/remote.ts'
-import { canHaveMarkers, mentionsMarker, setMarkedValues, type Marker, withoutMarkedValues } from './markers.ts'
+import { canHaveMarkers, setMarkedValues, type Marker, type MarkerEdit, withoutMarkedValues } from './markers.ts'
 import { messageOf, type TemplateValues } from './templates.ts'
 import { commitOf as commitOfRevision } from '../model/revision.ts'
 
@@ -48,7 +48,7 @@ export async function prepareChange(git: GitRemote, parent: string, request: Cha
   const edits = editFiles(store, files, values)
   if (edits.size === 0) return { change: 'same' }
   const objects: GitObject[] = [...edits.values()]
-  const tree = rebuild(store, root, { prefix: '', edits, objects })
+  const tree = rebuild(store, root, { prefix: '', edits, folders: foldersOf(edits), objects })
   const info = { tree, parents: [parent], message: messageOf(values, settings.commit?.messageTemplate) }
   const author = {
     name: settings.commit?.name ?? 'Sojourn Promoter',
@@ -74,15 +74,22 @@ export async function holdsValue(
   }
 }
 
+const maxEdits = 2000
+
 /** New contents by path for the files whose marked values change. */
 function editFiles(store: ObjectStore, files: readonly FilePlace[], values: TemplateValues): Map<string, GitObject> {
   const edits = new Map<string, GitObject>()
   const problems: string[] = []
+  /** One file may stand at many paths: it is read once for each ending. */
+  const known = new Map<string, MarkerEdit>()
   let found = 0
   for (const { path, id } of files) {
+    const key = `${id} ${path.slice(path.lastIndexOf('.'))}`
     const content = store.get(id)?.content
-    if (!content || !mentionsMarker(content)) continue
-    const edit = setMarkedValues({ path, content }, values, values)
+    const edit = known.get(key) ?? (content ? setMarkedValues({ path, content }, values, values) : { edit: 'none' })
+    known.set(key, edit)
+    if (edits.size >= maxEdits)
+      throw permanent('MarkerUnusable', `more than ${maxEdits} files have the marker; list fewer folders in "paths"`)
     if (edit.edit === 'problem') problems.push(`${readable(path)} ${edit.problem}`)
     if (edit.edit === 'same' || edit.edit === 'changed') found++
     if (edit.edit === 'changed') edits.set(path, { type: 'blob', content: Buffer.from(edit.content) })
@@ -127,15 +134,28 @@ export function filesOf(store: ObjectStore, commit: string): readonly FilePlace[
   return filesUnder(store, treeIdOf(store, commit), [])
 }
 
+const maxVisits = 200_000
+const maxPathLength = 4096
+
 /** The files under these paths. Paths are compared as bytes, held in Latin-1 strings. */
 function filesUnder(store: ObjectStore, root: string, paths: readonly string[]): FilePlace[] {
   const wanted = paths
     .map((path) => Buffer.from(path.replace(/^\.?\/+|\/+$/g, '')).toString('latin1'))
     .filter((path) => path !== '')
   const files: FilePlace[] = []
+  const trees = new Map<string, TreeEntry[]>()
+  let visits = 0
   const walk = (tree: string, prefix: string) => {
-    for (const { mode, name, id } of entriesOf(store, tree)) {
+    const entries = trees.get(tree) ?? entriesOf(store, tree)
+    trees.set(tree, entries)
+    for (const { mode, name, id } of entries) {
       const path = `${prefix}${name}`
+      // One tree may stand at very many paths: visits count, not objects.
+      if (++visits > maxVisits || path.length > maxPathLength)
+        throw permanent(
+          'MarkerUnusable',
+          `the repository has more than ${maxVisits} files and folders, or a path longer than ${maxPathLength} bytes: list the folders with markers in "paths"`,
+        )
       if (mode === '40000') {
         if (leadsTo(path, wanted)) walk(id, `${path}/`)
       } else if (isWithin(path, wanted)) files.push({ path, id, mode })
@@ -170,19 +190,35 @@ function rebuild(
   {
     prefix,
     edits,
+    folders,
     objects,
-  }: { readonly prefix: string; readonly edits: ReadonlyMap<string, GitObject>; readonly objects: GitObject[] },
+  }: {
+    readonly prefix: string
+    readonly edits: ReadonlyMap<string, GitObject>
+    readonly folders: ReadonlySet<string>
+    readonly objects: GitObject[]
+  },
 ): string {
   const entries = entriesOf(store, tree).map((entry) => {
     const path = `${prefix}${entry.name}`
     const edited = edits.get(path)
     if (edited) return { ...entry, id: idOf(edited) }
-    const isTouched = entry.mode === '40000' && [...edits.keys()].some((each) => each.startsWith(`${path}/`))
-    return isTouched ? { ...entry, id: rebuild(store, entry.id, { prefix: `${path}/`, edits, objects }) } : entry
+    const isTouched = entry.mode === '40000' && folders.has(path)
+    return isTouched
+      ? { ...entry, id: rebuild(store, entry.id, { prefix: `${path}/`, edits, folders, objects }) }
+      : entry
   })
   const rebuilt = treeOf(entries)
   objects.push(rebuilt)
   return idOf(rebuilt)
+}
+
+/** All folders that contain an edit. */
+function foldersOf(edits: ReadonlyMap<string, GitObject>): ReadonlySet<string> {
+  const folders = new Set<string>()
+  for (const path of edits.keys())
+    for (let end = path.indexOf('/'); end >= 0; end = path.indexOf('/', end + 1)) folders.add(path.slice(0, end))
+  return folders
 }
 
 function readable(path: string): string {

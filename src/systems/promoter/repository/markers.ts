@@ -71,7 +71,7 @@ function fillTemplate(template: string, { value, revision }: MarkerValues): stri
 }
 
 /** A cheap test that spares parsing the many files without markers. */
-export function mentionsMarker(content: Uint8Array): boolean {
+function mentionsMarker(content: Uint8Array): boolean {
   return Buffer.from(content.buffer, content.byteOffset, content.byteLength).includes('"$promotion"')
 }
 

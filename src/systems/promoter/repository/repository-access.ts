@@ -1,7 +1,7 @@
 import type { ForgeType } from '../../../apis/pipeline.ts'
 import type { StrategyRecord } from '../../../apis/pipeline-status.ts'
 import type { RateLimiter } from '../../../forges/rate-limiter.ts'
-import { newResponseCache, type ResponseCache } from '../../../forges/forge-api.ts'
+import type { ResponseCache } from '../../../forges/forge-api.ts'
 import type { Forge } from '../../../forges/forge.ts'
 import { openForge } from '../../../forges/open-forge.ts'
 import { repositoryAddress } from '../../../forges/repository-address.ts'
@@ -26,7 +26,7 @@ export interface AccessPorts {
   /** Reads a Secret; undefined when it does not exist. */
   readonly readSecret: (place: { readonly namespace: string; readonly name: string }) => Promise<SecretData | undefined>
   /** Responses with an ETag, for conditional requests; by API and credential. */
-  readonly responseCaches: Map<string, ResponseCache>
+  readonly responseCache: ResponseCache
 }
 
 /** Access to one repository: git always, the forge's API when its Secret has a token. */
@@ -74,7 +74,7 @@ export async function openRepository(
         token,
         ca,
         signal,
-        cache: responseCache(ports, address.apiURL, token),
+        cache: ports.responseCache,
       })
     },
   }
@@ -153,13 +153,6 @@ function signerOf(
 /** A digest that tells accounts apart without revealing them. */
 function credentialId(username: string | undefined, ...keys: readonly (string | undefined)[]): string {
   return sha256(`${username ?? ''}:${keys.find((key) => key !== undefined) ?? ''}`).slice(0, 16)
-}
-
-function responseCache({ responseCaches }: AccessPorts, apiURL: string, token: string): ResponseCache {
-  const key = sha256(`${apiURL} ${token}`)
-  const cache: ResponseCache = responseCaches.get(key) ?? newResponseCache()
-  responseCaches.set(key, cache)
-  return cache
 }
 
 function missing(message: string): PromotionError {

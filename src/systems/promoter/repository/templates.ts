@@ -1,4 +1,5 @@
 import type { Promotion } from '../../../apis/pipeline-status.ts'
+import { shortRevision } from '../model/revision.ts'
 
 /** The variables of title, body and message templates. */
 export interface TemplateValues {
@@ -20,12 +21,13 @@ export function templateValues(
   return { namespace: pipeline.namespace, pipeline: pipeline.name, environment, revision, value, fromRevision, id }
 }
 
-/** A pull request's title: one line, short enough for every forge. */
-export function titleOf(
-  values: TemplateValues,
-  template = 'Promote {{namespace}}/{{pipeline}} in {{environment}} to {{revision}}',
-): string {
-  return cut(oneLine(fill(template, values)), maxTitle)
+/** A pull request's title: one line, short enough for every forge. The default one shortens hashes. */
+export function titleOf(values: TemplateValues, template?: string): string {
+  const { namespace, pipeline, environment, revision } = values
+  const text = template
+    ? fill(template, values)
+    : `Promote ${namespace}/${pipeline} in ${environment} to ${shortRevision(revision)}`
+  return cut(oneLine(text), maxTitle)
 }
 
 /** A pull request's body: what it does, what it replaces, and the mark by which the promoter finds it again. */

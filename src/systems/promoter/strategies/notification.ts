@@ -30,25 +30,33 @@ export async function notify(
   return { result: 'notified' }
 }
 
+const component = 'sojourn-promoter'
+
+/** What both forms of the event say. */
+function contentOf({ apiVersion, kind, metadata }: Pipeline, values: TemplateValues) {
+  const { namespace = '', name, uid, resourceVersion } = metadata
+  const { environment, revision, id } = values
+  return {
+    involvedObject: { apiVersion, kind, namespace, name, uid, resourceVersion },
+    reason: 'Promote',
+    message: `Promote pipeline ${namespace}/${name} to ${environment} with version ${revision}`,
+    labels: { environment, version: revision, 'sojourn.dev/promotion-id': id },
+  }
+}
+
 /** Named after the promotion, so that a second attempt finds the Event of the first. */
 function promoteEvent(pipeline: Pipeline, values: TemplateValues, now: number): KubeObject {
-  const { apiVersion, kind, metadata } = pipeline
-  const { namespace = '', name, uid, resourceVersion } = metadata
+  const { labels: annotations, ...content } = contentOf(pipeline, values)
+  const { namespace = '', name } = pipeline.metadata
   const at = formatTime(now)
   return {
     apiVersion: 'v1',
     kind: 'Event',
-    metadata: {
-      name: `${name}.${values.id}`.slice(-253),
-      namespace,
-      annotations: { environment: values.environment, version: values.revision, 'sojourn.dev/promotion-id': values.id },
-    },
-    involvedObject: { apiVersion, kind, namespace, name, uid, resourceVersion },
+    metadata: { name: `${name}.${values.id}`.slice(-253), namespace, annotations },
+    ...content,
     type: 'Normal',
-    reason: 'Promote',
-    message: messageOf(values),
-    source: { component: 'sojourn-promoter' },
-    reportingComponent: 'sojourn-promoter',
+    source: { component },
+    reportingComponent: component,
     firstTimestamp: at,
     lastTimestamp: at,
     count: 1,
@@ -57,18 +65,9 @@ function promoteEvent(pipeline: Pipeline, values: TemplateValues, now: number): 
 
 /** The event in the format of Flux's notification controller. */
 function fluxEvent(pipeline: Pipeline, values: TemplateValues, now: number): object {
-  const { apiVersion, kind, metadata } = pipeline
-  const { namespace = '', name, uid, resourceVersion } = metadata
-  return {
-    involvedObject: { apiVersion, kind, namespace, name, uid, resourceVersion },
-    severity: 'info',
-    timestamp: formatTime(now),
-    message: messageOf(values),
-    reason: 'Promote',
-    metadata: { environment: values.environment, version: values.revision, 'sojourn.dev/promotion-id': values.id },
-    reportingController: 'sojourn-promoter',
-    reportingInstance: 'sojourn-promoter',
-  }
+  const { labels: metadata, ...content } = contentOf(pipeline, values)
+  const reporting = { reportingController: component, reportingInstance: component }
+  return { ...content, metadata, severity: 'info', timestamp: formatTime(now), ...reporting }
 }
 
 async function postToFlux(
@@ -88,10 +87,6 @@ async function postToFlux(
     throw transient('GitProviderUnavailable', `the Flux events address answered ${status}`, {
       httpStatus: status,
     })
-}
-
-function messageOf({ namespace, pipeline, environment, revision }: TemplateValues): string {
-  return `Promote pipeline ${namespace}/${pipeline} to ${environment} with version ${revision}`
 }
 
 /** Posts a CloudEvent with the promotion's id as its id, so that the receiver can recognise a repeat. */

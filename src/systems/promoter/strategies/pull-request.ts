@@ -5,8 +5,9 @@ import { parseCommit } from '../../../git/objects.ts'
 import { noObject, type GitRemote } from '../../../git/remote.ts'
 import { branchName } from '../model/identity.ts'
 import type { RepositoryAccess } from '../repository/repository-access.ts'
+import type { Effect } from '../decision/effects.ts'
 import type { EffectResult } from '../decision/results.ts'
-import { permanent, transient } from '../../../git/promotion-error.ts'
+import { PromotionError, permanent, transient } from '../../../git/promotion-error.ts'
 import { holdsValue, prepareChange, type CommitSettings } from '../repository/change.ts'
 import { bodyOf, isCommitOf, isMarked, promotionMark, titleOf, type TemplateValues } from '../repository/templates.ts'
 
@@ -16,8 +17,7 @@ export interface PullRequestWork {
   readonly values: TemplateValues
   readonly access: RepositoryAccess
   readonly spec: Partial<PullRequestSpec>
-  /** Promotions are suspended or frozen: do not merge. */
-  readonly paused: boolean
+  readonly paused: Effect['paused']
 }
 
 /** Pushes the change to the promotion's branch, or finds it there. Never overwrites commits of others. */
@@ -30,7 +30,7 @@ export async function push(work: PullRequestWork): Promise<EffectResult> {
   const tips = await git.branches(baseBranch, branch, legacy)
   const base = tips.get(baseBranch)
   const tip = tips.get(branch)
-  if (!base) throw permanent('BaseBranchNotFound', `branch ${baseBranch} does not exist`)
+  if (!base) throw baseNotFound(baseBranch)
   const pushed = (headSHA: string) => ({ result: 'pushed', baseSHA: base, headSHA, value: values.value }) as const
   const legacyTip = tips.get(legacy)
   if (!tip && legacyTip && legacy !== branch && (await takeOverLegacy(work, legacyTip)))
@@ -51,8 +51,7 @@ export async function propose(work: PullRequestWork): Promise<EffectResult> {
   const branches = branchesOf(promotion)
   const title = titleOf(values, spec.titleTemplate)
   const body = bodyOf(values, { template: spec.bodyTemplate, replaces: promotion.replaces })
-  const carriedOver =
-    promotion.pullRequest?.state === 'open' ? await forge.get(promotion.pullRequest.number) : undefined
+  const carriedOver = promotion.pullRequest?.state === 'open' ? await recordedPull(work) : undefined
   if (carriedOver?.state === 'open') {
     await forge.update(carriedOver.number, { title, body })
     return seen(promotion, carriedOver)
@@ -83,62 +82,89 @@ export async function propose(work: PullRequestWork): Promise<EffectResult> {
 async function clearer(error: unknown, { promotion, access }: PullRequestWork): Promise<unknown> {
   const { base } = branchesOf(promotion)
   const known = await access.git.branches(base).catch(() => undefined)
-  return !known || known.has(base) ? error : permanent('BaseBranchNotFound', `the base branch does not exist: ${base}`)
+  return !known || known.has(base) ? error : baseNotFound(base)
 }
 
-/** Reads the state of the pull request and resolves a conflict. With `autoMerge` it merges exactly the promotion's commit. */
+function baseNotFound(base: string): PromotionError {
+  return permanent('BaseBranchNotFound', `the base branch does not exist: ${base}`)
+}
+
+/** Reads the state of the pull request and resolves a conflict. With `autoMerge` and open gates it merges exactly the promotion's commit. */
 export async function poll(work: PullRequestWork): Promise<EffectResult> {
   const { promotion, spec, paused } = work
   const forge = work.access.forge()
-  const number = promotion.pullRequest?.number ?? 0
-  let pull = await forge.get(number)
   const { headSHA } = promotion
+  let pull = await recordedPull(work)
+  const { number } = pull
   let refusal: LastError | undefined
-  if (pull.state === 'open' && headSHA && !paused) {
+  if (pull.state === 'open' && headSHA && paused !== 'all') {
     const rebased = await rebase(work, pull)
-    if (rebased) return rebased
-    if (spec.autoMerge && !isModified(promotion, pull)) {
+    if ('result' in rebased) return rebased
+    pull = rebased
+    if (spec.autoMerge && paused === 'no' && !isModified(promotion, pull)) {
       const isMerged = await forge.merge(number, headSHA)
       if (isMerged) pull = await forge.get(number)
       else refusal = mergeRefused(pull)
     }
   }
   // Closed although its change is on the base branch: merged by other means.
-  if (pull.state === 'closed' && (await isOnBase(work))) pull = { ...pull, state: 'merged' }
+  if (pull.state === 'closed' && promotion.phase !== 'Rejected' && (await isOnBase(work)))
+    pull = { ...pull, state: 'merged' }
   if (pull.state === 'merged') await deleteBranch(work).catch(() => undefined)
   const checks = pull.state === 'open' && pull.headSHA ? await summaryOfChecks(forge, pull.headSHA) : undefined
   const pullRequest = { ...statusOf(promotion, pull), ...(checks ? { checks } : {}) }
   return { result: 'seen', pullRequest, ...(refusal ? { refusal } : {}) }
 }
 
+/**
+ * The recorded pull request. It counts as closed once it was deleted, and where its number belongs to another one: the repository may
+ * have been created anew. Throws when the repository itself does not exist.
+ */
+async function recordedPull({ promotion, access }: PullRequestWork): Promise<PullRequest> {
+  const { pullRequest: { number, url } = { number: 0, url: '' }, id } = promotion
+  const branches = branchesOf(promotion)
+  try {
+    const pull = await access.forge().get(number)
+    if (pull.head === branches.head || pull.body.includes(promotionMark(id))) return pull
+  } catch (error) {
+    if (!(error instanceof PromotionError) || error.httpStatus !== 404) throw error
+    await access.git.branches(branches.base)
+  }
+  const unknown = { headSHA: undefined, mergeSHA: undefined, createdAt: undefined, closedAt: undefined }
+  return { number, url, ...branches, ...unknown, state: 'closed', body: '', labels: [] }
+}
+
 /** Whether the base branch still has the promotion's value. */
 export async function recheck(work: PullRequestWork): Promise<EffectResult> {
-  return { result: 'rechecked', isHeld: await isOnBase(work) }
+  const isHeld = await isOnBase(work)
+  if (isHeld === undefined) throw baseNotFound(branchesOf(work.promotion).base)
+  return { result: 'rechecked', isHeld }
 }
 
 /**
- * Puts the promotion's commit on top of the base branch when it conflicts there; undefined when nothing was to do. The push
+ * Puts the promotion's commit on top of the base branch when it conflicts there; returns the pull request when nothing was to do. The push
  * replaces the promotion's own commit only, and a commit pushed by a process that stopped before it recorded it is recognised:
  * the same parent and values give the same commit.
  */
-async function rebase(work: PullRequestWork, pull: PullRequest): Promise<EffectResult | undefined> {
+async function rebase(work: PullRequestWork, pull: PullRequest): Promise<EffectResult | PullRequest> {
   const { promotion, values, access, spec } = work
   const { git, sign } = access
   const { branch = '', headSHA = '', strategy } = promotion
   const isMoved = isModified(promotion, pull)
-  if (!isMoved && !pull.isConflicting) return undefined
+  if (!isMoved && !pull.isConflicting) return pull
   const baseBranch = strategy?.baseBranch ?? ''
   const tips = await git.branches(baseBranch, branch)
   const [base, tip] = [tips.get(baseBranch), tips.get(branch)]
-  if (!base || !tip || (!isMoved && tip !== headSHA)) return undefined
+  if (!base || !tip || (!isMoved && tip !== headSHA)) return pull
   const parent = isMoved ? await parentOf(git, tip) : base
-  if (!parent) return undefined
+  if (!parent) return pull
   const change = await prepareChange(git, parent, { promotion, values, settings: spec, sign })
   // Another commit has set the value on the base branch: nothing is left to propose.
-  if (change.change === 'same')
-    return isMoved ? undefined : { result: 'applied', because: 'AlreadyApplied', baseSHA: base }
+  if (change.change === 'same') return isMoved ? pull : { result: 'applied', because: 'AlreadyApplied', baseSHA: base }
   const result = { result: 'pushed', baseSHA: parent, headSHA: change.commit, value: values.value } as const
-  if (isMoved) return change.commit === tip ? result : undefined
+  if (isMoved) return change.commit === tip ? result : pull
+  // Nothing on top of the base branch conflicts with it: Gitea says so of a draft, too, and until it has looked.
+  if (change.commit === tip) return { ...pull, isConflicting: false }
   const refusal = await git.push({ branch, from: tip, to: change.commit, objects: change.objects })
   if (refusal)
     throw transient(
@@ -174,7 +200,7 @@ export async function withdraw(work: PullRequestWork, why: string): Promise<Effe
   const { promotion } = work
   const forge = work.access.forge()
   const pulls = promotion.pullRequest
-    ? [await forge.get(promotion.pullRequest.number)]
+    ? [await recordedPull(work)]
     : (await forge.list(branchesOf(promotion))).filter((pull) => isOurs(promotion, pull))
   for (const pull of pulls.filter(({ state }) => state === 'open')) {
     await forge.close(pull.number)
@@ -246,11 +272,11 @@ async function ourCommitOn(git: GitRemote, tip: string, { id, branch }: Promotio
   throw permanent('BranchNotOurs', `branch ${branch} exists but has no commit of this promotion; rename or delete it`)
 }
 
-/** Whether the base branch has the promotion's value. */
-async function isOnBase({ promotion, values, access, spec }: PullRequestWork): Promise<boolean> {
-  const baseBranch = promotion.strategy?.baseBranch ?? ''
+/** Whether the base branch has the promotion's value; undefined when there is no such branch. */
+async function isOnBase({ promotion, values, access, spec }: PullRequestWork): Promise<boolean | undefined> {
+  const baseBranch = branchesOf(promotion).base
   const base = (await access.git.branches(baseBranch)).get(baseBranch)
-  return base !== undefined && holdsValue(access.git, base, { promotion, values, settings: spec })
+  return base === undefined ? undefined : holdsValue(access.git, base, { promotion, values, settings: spec })
 }
 
 /** Deletes the branch only while its tip is the promotion's own commit; the server checks that again. */
@@ -309,7 +335,7 @@ export async function commitToBase(work: {
   const { git, sign } = access
   const branch = promotion.strategy?.baseBranch ?? ''
   const base = (await git.branches(branch)).get(branch)
-  if (!base) throw permanent('BaseBranchNotFound', `branch ${branch} does not exist`)
+  if (!base) throw baseNotFound(branch)
   const change = await prepareChange(git, base, { promotion, values, settings: spec, sign })
   if (change.change === 'same') return { result: 'applied', because: 'AlreadyApplied', baseSHA: base }
   const refusal = await git.push({ branch, from: base, to: change.commit, objects: change.objects })

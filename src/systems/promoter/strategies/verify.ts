@@ -110,6 +110,7 @@ async function statusProblem(
 /** A sleeping workload may take this long to wake. */
 const timeoutMs = 30_000
 const maxAnswer = 1024 * 1024
+const minTtlSeconds = 86_400
 
 /** A check by a Job, for one promotion. */
 export interface JobCheck {
@@ -119,7 +120,10 @@ export interface JobCheck {
 }
 
 type Template = { readonly metadata?: object; readonly spec?: JobSpec }
-type JobSpec = { readonly template?: { readonly spec?: { readonly containers?: readonly Container[] } } }
+type JobSpec = {
+  readonly ttlSecondsAfterFinished?: number
+  readonly template?: { readonly spec?: { readonly containers?: readonly Container[] } }
+}
 type Container = { readonly env?: readonly unknown[] }
 type Job = StoredObject & { readonly status?: { readonly conditions?: readonly { type: string; status: string }[] } }
 
@@ -162,14 +166,15 @@ async function createJob(
   const { namespace = '' } = pipeline.metadata
   const cronJob = await client.get<StoredObject>(cronJobs, { namespace, name: fromCronJob })
   const { jobTemplate = {} } = (cronJob.spec ?? {}) as { readonly jobTemplate?: Template }
+  const { ttlSecondsAfterFinished = 0 } = jobTemplate.spec ?? {}
+  // A Job that is deleted before its result was read would be created again and again.
+  const spec = { ...jobTemplate.spec, ttlSecondsAfterFinished: Math.max(ttlSecondsAfterFinished, minTtlSeconds) }
+  const variables = { SOJOURN_REVISION: effect.promotion.revision, SOJOURN_ENVIRONMENT: effect.environment }
   await client.create(jobs, {
     apiVersion: 'batch/v1',
     kind: 'Job',
     metadata: { ...jobTemplate.metadata, namespace, name, ownerReferences: [ownerOf(pipeline)] },
-    spec: withVariables(jobTemplate.spec ?? {}, {
-      SOJOURN_REVISION: effect.promotion.revision,
-      SOJOURN_ENVIRONMENT: effect.environment,
-    }),
+    spec: withVariables(spec, variables),
   })
   return `Job ${name} has been created`
 }

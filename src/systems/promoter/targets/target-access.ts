@@ -100,22 +100,20 @@ export async function servedType(
   return (await discovery.typeOf(app)) ?? (group ? discovery.find(`${app.kind}.${group}`) : undefined)
 }
 
+interface SecretPorts {
+  readonly informers: Informers
+  readonly client: Client
+  readonly onChange: (pipeline: string) => void
+}
+
 /** Follows the versions of Secrets whose change retries a failed promotion. Keeps metadata only, never content. */
 export class SecretVersions {
-  readonly #informers: Informers
-  readonly #client: Client
-  readonly #onChange: (pipeline: string) => void
+  readonly #ports: SecretPorts
   /** One informer per Secret, by pipeline and Secret name. */
   readonly #uses = new Map<string, Map<string, Informer>>()
 
-  constructor(ports: {
-    readonly informers: Informers
-    readonly client: Client
-    readonly onChange: (pipeline: string) => void
-  }) {
-    this.#informers = ports.informers
-    this.#client = ports.client
-    this.#onChange = ports.onChange
+  constructor(ports: SecretPorts) {
+    this.#ports = ports
   }
 
   /** Follows exactly these Secrets for a pipeline. */
@@ -128,12 +126,12 @@ export class SecretVersions {
     }
     for (const name of names) {
       if (uses.has(name)) continue
-      const informer = this.#informers.open(this.#client, secrets, {
+      const informer = this.#ports.informers.open(this.#ports.client, secrets, {
         namespace,
         fieldSelector: `metadata.name=${name}`,
         metadataOnly: true,
       })
-      informer.subscribe(() => this.#onChange(pipeline))
+      informer.subscribe(() => this.#ports.onChange(pipeline))
       uses.set(name, informer)
     }
     if (uses.size > 0) this.#uses.set(pipeline, uses)

@@ -87,7 +87,15 @@ export class TargetObserver {
     if (reading.read === 'invalid') return { ...base, ready: false, reason: 'Invalid', message: reading.message }
     const { ready, revision, fresh } = reading
     const facts = { ...base, generationObserved: fresh, ...(revision === undefined ? {} : { revision }) }
-    if (!fresh) return { ...facts, ready: false, reason: 'Stale', message: 'its status is about an older generation' }
+    const { suspend } = (found.object.spec ?? {}) as { readonly suspend?: unknown }
+    const suspended = suspend === true ? 'its spec.suspend is true, so that no new revision is applied' : undefined
+    if (!fresh)
+      return {
+        ...facts,
+        ready: false,
+        reason: 'Stale',
+        message: suspended ?? 'its status is about an older generation',
+      }
     if (revision === undefined)
       return {
         ...facts,
@@ -95,7 +103,7 @@ export class TargetObserver {
         reason: 'RevisionUnknown',
         ...(ready ? { message: 'it is ready but reports no revision' } : {}),
       }
-    const why = ready ? source.warning : (reading.message ?? 'it is not healthy')
+    const why = suspended ?? (ready ? source.warning : (reading.message ?? 'it is not healthy'))
     const seen: TargetStatus = { ...facts, ready, reason: 'Found', ...(why ? { message: why } : {}) }
     return this.#ports.adjustTarget?.(target, seen) ?? seen
   }

@@ -1,7 +1,8 @@
 import { addRow, rowKey, type SavingsRow } from '../../../apis/savings-report.ts'
 import { times } from '../../../kube/basics/requests.ts'
 import { formatTime } from '../../../kube/time.ts'
-import { costOf, type Prices } from './prices.ts'
+import { hourlyPrice } from '../../../prices/aws-prices.ts'
+import { costOf, pricesIn, type Prices } from '../../../prices/prices.ts'
 import type { Source } from './released.ts'
 
 /** What is counted and not stored yet: rows by day in UTC, such as `2026-11-18`. */
@@ -32,8 +33,10 @@ export function accrue(
   }
 }
 
-function rowOf({ place, system, state, amounts, region }: Source, ms: number, prices: Prices): SavingsRow {
-  const ofRegion = region === undefined ? undefined : (prices.aws[region] ?? prices.aws[''])
+function rowOf({ place, system, state, amounts, region, parts }: Source, ms: number, prices: Prices): SavingsRow {
+  const hours = ms / 3_600_000
+  // A part without a known price counts as nothing: never too much.
+  const ofCloud = parts?.map((part) => hourlyPrice([part], pricesIn(prices.aws, region ?? '')) ?? 0)
   const seconds = times(amounts, ms / 1000)
   return {
     ...place,
@@ -45,20 +48,30 @@ function rowOf({ place, system, state, amounts, region }: Source, ms: number, pr
     gpuSeconds: seconds.gpu,
     storageGiBSeconds: seconds.storage,
     loadBalancerSeconds: seconds.loadBalancers,
-    cost: costOf(amounts, ms / 3_600_000, ofRegion ?? prices.namespaces[place.namespace ?? ''] ?? prices.unit),
+    cost: ofCloud
+      ? ofCloud.reduce((sum, price) => sum + price, 0) * hours
+      : costOf(amounts, hours, prices.namespaces[place.namespace ?? ''] ?? prices.unit),
   }
 }
 
 /** Beyond this many rows a report counts the rest together: an object of the API has a maximum size. */
 const maxRows = 2000
+/** Tenants write owners, and change them: the rest of a namespace counts without one, and takes no room from other namespaces. */
+const maxRowsOfNamespace = 50
 
 /** The rows of a report with others added. */
 export function mergedRows(stored: readonly SavingsRow[], added: Iterable<SavingsRow>): SavingsRow[] {
   const rows = new Map(stored.map((row) => [rowKey(row), row]))
+  const counts = new Map<string | undefined, number>()
+  for (const { namespace } of stored) counts.set(namespace, (counts.get(namespace) ?? 0) + 1)
+  const fits = (row: SavingsRow, count: number) =>
+    rows.has(rowKey(row)) || (rows.size < maxRows && (row.namespace === undefined || count < maxRowsOfNamespace))
   for (const each of added) {
     const { owner: _, class: __, ...rest } = each
-    const fits = rows.size < maxRows || rows.has(rowKey(each))
-    addRow(rows, fits ? each : { ...rest, namespace: '(other)' })
+    const count = counts.get(each.namespace) ?? 0
+    const row = fits(each, count) ? each : fits(rest, 0) ? rest : { ...rest, namespace: '(other)' }
+    if (!rows.has(rowKey(row))) counts.set(row.namespace, (counts.get(row.namespace) ?? 0) + 1)
+    addRow(rows, row)
   }
   return [...rows.values()]
 }

@@ -44,7 +44,7 @@ export function* podSpecFaults(spec: Json, path: string): Generator<FieldError> 
   const deadline = number(spec.activeDeadlineSeconds)
   if (deadline !== undefined && (deadline < 1 || deadline > 2_147_483_647)) {
     yield invalidValue(`${path}.activeDeadlineSeconds`, deadline, 'must be between 1 and 2147483647, inclusive')
-  } else if (deadline !== undefined) yield forbidden(`${path}.activeDeadlineSeconds`, notServed)
+  }
   yield* checkedIfGiven(`${path}.hostname`, spec.hostname, labelFaults)
   yield* checkedIfGiven(`${path}.subdomain`, spec.subdomain, labelFaults)
   for (const [toleration, at] of entries(spec, 'tolerations', path)) yield* tolerationFaults(toleration, at)
@@ -108,8 +108,21 @@ function* tolerationFaults(toleration: Json, path: string): Generator<FieldError
   yield* oneOfIfGiven(`${path}.effect`, effect, ['NoSchedule', 'PreferNoSchedule', 'NoExecute'])
 }
 
+const sysctlFormat = String.raw`^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?$`
+const sysctlName = new RegExp(sysctlFormat)
+const sysctlFaults = (name: string) =>
+  name.length <= 253 && sysctlName.test(name)
+    ? []
+    : [`must have at most 253 characters and match regex ${sysctlFormat}`]
+
 function* podSecurityFaults(context: Json | undefined, path: string): Generator<FieldError> {
   for (const key of ['runAsUser', 'runAsGroup', 'fsGroup']) yield* idFaults(context?.[key], `${path}.${key}`)
+  const names = new Set<string>()
+  for (const [{ name }, at] of entries(context, 'sysctls', path)) {
+    yield* named(`${at}.name`, name, sysctlFaults)
+    if (text(name) && names.has(text(name))) yield duplicate(`${at}.name`, name)
+    names.add(text(name))
+  }
 }
 
 function* affinityFaults(affinity: Json | undefined, path: string): Generator<FieldError> {

@@ -54,11 +54,6 @@ export function answer(because: Because, options: AnswerOptions): string {
   })
 }
 
-/** The response to a health check while the workload sleeps. */
-export function probeAnswer(options: AnswerOptions): string {
-  return page(200, 'asleep\n', { ...options, type: 'text/plain', extra: 'X-Sojourn-Because: asleep\r\n' })
-}
-
 /** Whether an answer of this status may have a body. */
 export function mayHaveBody(status: number): boolean {
   return status !== 204 && status !== 304

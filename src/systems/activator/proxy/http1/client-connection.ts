@@ -1,13 +1,13 @@
 import type { Purpose } from '../routing/ports.ts'
 import type { Socket } from 'node:net'
-import { adoptSocket, disownSocket, readBuffer, type SocketOwner } from '../wire/adopt-socket.ts'
-import { answer, type Because } from '../answers/answers.ts'
+import { adoptSocket, readBuffer, type SocketOwner } from '../wire/adopt-socket.ts'
+import { answer, statusFor, type Because } from '../answers/answers.ts'
 import { ChunkedBody } from '../wire/chunked-body.ts'
 import type { ProxyThread } from '../routing/proxy-thread.ts'
-import { Exchange } from './exchange.ts'
+import { Exchange, type ExchangeClient } from './exchange.ts'
 import { Head, type Parsed } from '../wire/head.ts'
 import { readPreamble } from '../wire/proxy-protocol.ts'
-import { resolveRequest } from './resolve-request.ts'
+import { resolveRequest, type RequestContext } from './resolve-request.ts'
 import { ownBytes, write, writeBytes } from '../wire/socket-writes.ts'
 
 const requestHead = new Head()
@@ -16,6 +16,8 @@ const lingerMs = 2000
 /** How long an idle connection stays open while draining: a request may be on its way. */
 const farewellMs = 1000
 const maxPipelinedBytes = 65_536
+/** Long enough for the network to refuse what was sent to a client that has left. */
+const firstProbeMs = 1000
 
 const faults: Record<Exclude<Parsed, 'complete' | 'incomplete'>, Because> = {
   malformed: 'malformed-request',
@@ -36,7 +38,7 @@ export interface ClientOptions {
  * One client's connection: finds the requests in its bytes, strictly, and hands them to an exchange one at a time.
  * `head` waits for a request, `body` reads one, `response` has read one and waits for its answer to end.
  */
-export class ClientConnection implements SocketOwner {
+export class ClientConnection implements SocketOwner, ExchangeClient, RequestContext {
   readonly #thread: ProxyThread
   readonly #socket: Socket
   readonly #exchange: Exchange
@@ -49,21 +51,23 @@ export class ClientConnection implements SocketOwner {
   remoteAddress: string
   readonly proto: 'http' | 'https'
   readonly purpose: Purpose
-  /** The forwarding fields, and the host they are for. */
   addedFor = ''
   added = ''
+  trailers: readonly string[] = []
   #carry: Buffer | undefined
   #requests = 0
   /** Part of a head has arrived. */
   #inHead = false
+  #hadEmptyLine = false
   /** Bytes the body still lacks, or -1 if it is chunked. */
   #bodyLeft = 0
   #chunks: ChunkedBody | undefined
   #deadlineAt: number
   #working = false
   #halfOpen = false
+  /** How often a client that has closed its side was asked whether it is still there. */
+  #probes = 0
 
-  /** Whether the peer is a proxy whose forwarding fields are believed. */
   get isTrusted(): boolean {
     return this.#thread.isTrusted(this.remoteAddress)
   }
@@ -79,14 +83,25 @@ export class ClientConnection implements SocketOwner {
     this.#socket = adoptSocket(accepted, this)
   }
 
-  /** False when the client cannot keep up. */
+  get protocol(): 'HTTP/1.0' | 'HTTP/1.1' {
+    return this.minor === 1 ? 'HTTP/1.1' : 'HTTP/1.0'
+  }
+
+  get via(): string {
+    return this.minor === 1 ? '1.1' : '1.0'
+  }
+
+  get unchunked(): boolean {
+    return this.minor === 0
+  }
+
   write(payload: string | Buffer): boolean {
     if (this.#halfOpen) this.#touchTunnel()
     return write(this.#socket, payload)
   }
 
-  /** The same for bytes that will be overwritten. */
   writeBytes(bytes: Buffer, start: number, end: number): boolean {
+    if (this.#halfOpen) this.#touchTunnel()
     return writeBytes(this.#socket, bytes, start, end)
   }
 
@@ -98,10 +113,9 @@ export class ClientConnection implements SocketOwner {
     if (this.#socket.isPaused()) this.#socket.resume()
   }
 
-  /** The answer has gone out; the connection may carry another request if `keep`. */
   exchangeDone(keep: boolean): void {
     if (this.#phase === 'gone') return
-    if (!keep) return this.#linger()
+    if (!keep || this.#halfOpen) return this.#linger()
     this.#phase = 'head'
     this.#deadlineAt = this.#thread.time.now + (this.#thread.closing ? farewellMs : this.#thread.limits.keepAliveMs)
     if (this.#working) return
@@ -125,7 +139,7 @@ export class ClientConnection implements SocketOwner {
     this.#socket.destroy()
   }
 
-  /** Aborts so that the client cannot take a truncated answer for a complete one, even where closing ends the answer. */
+  /** Even where closing ends the answer. */
   breakOff(endsByClosing: boolean): void {
     // TLS announces a proper end; this connection ended without it.
     if (endsByClosing && this.proto === 'http') this.#socket.resetAndDestroy()
@@ -140,7 +154,8 @@ export class ClientConnection implements SocketOwner {
 
   sweep(now: number): void {
     if (this.#exchange.active) this.#exchange.sweep(now)
-    if (now < this.#deadlineAt || this.#phase === 'response') return
+    if (now < this.#deadlineAt || (this.#phase === 'response' && !this.#halfOpen)) return
+    if (this.#phase === 'response' && this.#mayProbe) return this.#probe()
     // A client that waits for a pod, or for the proxy to read on, is not slow.
     if (this.#phase === 'body' && (!this.#exchange.forwarding || this.#socket.isPaused())) return
     if (this.#phase === 'head' && this.#carry) return this.#refuse('head-timeout')
@@ -226,6 +241,14 @@ export class ClientConnection implements SocketOwner {
   }
 
   #head(bytes: Buffer, at: number, end: number): number {
+    // An empty line in front of a request is ignored, but only one (RFC 9112 §2.2).
+    if (bytes[at] === 13 && !this.#hadEmptyLine) {
+      if (at + 1 === end) return this.#wantMore(bytes, at, end)
+      if (bytes[at + 1] === 10) {
+        this.#hadEmptyLine = true
+        return at + 2
+      }
+    }
     const parsed = requestHead.parseRequest(bytes, at, end)
     if (parsed === 'incomplete') return this.#wantMore(bytes, at, end)
     if (parsed !== 'complete') {
@@ -238,6 +261,7 @@ export class ClientConnection implements SocketOwner {
     }
     this.#requests++
     this.#inHead = false
+    this.#hadEmptyLine = false
     return this.#request(bytes, end)
   }
 
@@ -255,6 +279,7 @@ export class ClientConnection implements SocketOwner {
       }
       const isHead =
         head.methodEnd - head.start === 4 && bytes.toString('latin1', head.start, head.methodEnd) === 'HEAD'
+      this.#noteRefusal(request)
       this.write(answer(request, { close: false, isHead }))
       return bodyStart
     }
@@ -316,7 +341,6 @@ export class ClientConnection implements SocketOwner {
 
   #speakHttp2(bytes: Buffer, at: number, end: number): number {
     this.#phase = 'gone'
-    disownSocket(this.#socket)
     this.#thread.clients.delete(this)
     this.#thread.speakHttp2(this.#socket, Buffer.from(bytes.subarray(at, end)), {
       client: this.remoteAddress,
@@ -325,7 +349,16 @@ export class ClientConnection implements SocketOwner {
     return -1
   }
 
+  #noteRefusal(because: Because): void {
+    const { journal } = this.#thread
+    const status = statusFor(because)
+    journal.noteAnswer({ because, status })
+    const { protocol, remoteAddress: client } = this
+    if (journal.keepsAccessLog) journal.noteAccess({ client, protocol, status, because })
+  }
+
   #refuse(because: Because): void {
+    this.#noteRefusal(because)
     this.write(answer(because, { close: true }))
     this.#linger()
   }
@@ -357,7 +390,25 @@ export class ClientConnection implements SocketOwner {
       this.#closeHalf()
       return this.#exchange.closeTunnel()
     }
-    if (this.#phase !== 'gone') this.#socket.destroy()
+    if (this.#phase === 'response' && (this.#mayProbe || this.#exchange.hasPod)) {
+      this.keepAlive = false
+      this.#closeHalf()
+      if (this.#mayProbe) this.#probe()
+    } else if (this.#phase !== 'gone') this.#socket.destroy()
+  }
+
+  /** Whether an interim answer may still be sent, which HTTP/1.0 does not have. */
+  get #mayProbe(): boolean {
+    return this.minor === 1 && !this.#exchange.responding
+  }
+
+  /**
+   * A client that has closed its side waits for the answer, or has left: only writing to it shows. The network refuses the first bytes to one
+   * that has left, and the second write fails.
+   */
+  #probe(): void {
+    write(this.#socket, 'HTTP/1.1 100 Continue\r\n\r\n')
+    this.#deadlineAt = this.#thread.time.now + (this.#probes++ === 0 ? firstProbeMs : this.#thread.limits.halfOpenMs)
   }
 
   closed(): void {

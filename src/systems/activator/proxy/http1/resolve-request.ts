@@ -1,6 +1,6 @@
 import type { Because } from '../answers/answers.ts'
+import type { Purpose } from '../routing/ports.ts'
 import type { ProxyThread } from '../routing/proxy-thread.ts'
-import type { ClientConnection } from './client-connection.ts'
 import type { ResolvedRequest } from './exchange.ts'
 import { fieldKind, type Head } from '../wire/head.ts'
 import { connectionOptions, fieldValue, rewriteRequest, valuesOfKind } from '../routing/rewrite.ts'
@@ -8,13 +8,28 @@ import type { Route } from '../routing/route.ts'
 import { findStaticAnswer } from '../routing/static-answer.ts'
 import { isNavigation } from '../answers/waiting-page.ts'
 
+/** The connection, or the stream, that a request comes by. */
+export interface RequestContext {
+  keepAlive: boolean
+  readonly remoteAddress: string
+  readonly proto: 'http' | 'https'
+  /** The version of its protocol, as Via names it. */
+  readonly via: string
+  readonly purpose: Purpose
+  /** Whether the peer is a proxy whose forwarding fields are believed. */
+  readonly isTrusted: boolean
+  /** The forwarding fields, and the host they are for. */
+  addedFor: string
+  added: string
+}
+
 const methods = ['GET', 'POST', 'HEAD', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
 
 /** Finds a request's route and the head to forward it with, or why it cannot be forwarded. */
 export function resolveRequest(
   bytes: Buffer,
   head: Head,
-  context: ClientConnection,
+  context: RequestContext,
   thread: ProxyThread,
 ): ResolvedRequest | Because {
   const method = methodOf(bytes, head)
@@ -122,24 +137,25 @@ function upgradeOf(bytes: Buffer, head: Head): string | undefined {
 }
 
 /** The X-Forwarded fields at the end of a head. Values of a trusted proxy are kept and extended, those of other clients dropped. */
-function addedFields(bytes: Buffer, head: Head, context: ClientConnection, host: string): string {
+function addedFields(bytes: Buffer, head: Head, context: RequestContext, host: string): string {
   if (!head.hasForwarded || !context.isTrusted) {
     if (context.addedFor !== host || context.added === '') {
-      context.added = flat(forwarding(context.remoteAddress, host, context.proto))
+      context.added = flat(forwarding(context, context.remoteAddress, host, context.proto))
       context.addedFor = host
     }
     return context.added
   }
   const passed = valuesOfKind(bytes, head, fieldKind.forwardedFor)
   return forwarding(
+    context,
     passed === '' ? context.remoteAddress : `${passed}, ${context.remoteAddress}`,
     valuesOfKind(bytes, head, fieldKind.forwardedHost) || host,
     valuesOfKind(bytes, head, fieldKind.forwardedProto) || context.proto,
   )
 }
 
-function forwarding(client: string, host: string, proto: string): string {
-  return `X-Forwarded-For: ${client}\r\n${host === '' ? '' : `X-Forwarded-Host: ${host}\r\n`}X-Forwarded-Proto: ${proto}\r\n\r\n`
+function forwarding({ via }: RequestContext, client: string, host: string, proto: string): string {
+  return `X-Forwarded-For: ${client}\r\n${host === '' ? '' : `X-Forwarded-Host: ${host}\r\n`}X-Forwarded-Proto: ${proto}\r\nVia: ${via} sojourn\r\n\r\n`
 }
 
 /** A flat copy of a string: a concatenated one would keep all its parts in memory while the connection lasts. */

@@ -6,6 +6,7 @@ import { ClientConnection, plainAddress, type ClientOptions } from '../http1/cli
 import type { ProxyThread } from '../routing/proxy-thread.ts'
 import { Counters } from '../routing/counters.ts'
 import { Http2Front } from '../http2/http2-front.ts'
+import { Journal } from '../routing/journal.ts'
 import { OpaqueConnection } from '../http1/opaque-connection.ts'
 import { defaultLimits, type ProxyLimits, type ProxyPorts, forHosts, type Purpose } from '../routing/ports.ts'
 import type { Route, RouteConfig } from '../routing/route.ts'
@@ -59,6 +60,7 @@ export class Proxy implements DataPlane {
       routes: this.#routes,
       targets: new Map(),
       counters,
+      journal: new Journal(ports),
       clients: new Set(),
       waiting: 0,
       waitingBytes: 0,
@@ -170,6 +172,7 @@ export class Proxy implements DataPlane {
     for (const client of this.#thread.clients) client.destroy()
     this.#http2.destroy()
     for (const target of this.#thread.targets.values()) target.close()
+    this.#thread.journal.flush()
   }
 
   #plainServer(proxyProtocol: boolean, purpose: Purpose): Server {
@@ -210,10 +213,12 @@ export class Proxy implements DataPlane {
   }
 
   #tick(): void {
-    const { ports, time, targets } = this.#thread
+    const { ports, time, targets, journal } = this.#thread
     this.#cancelTick = ports.clock.after(tickMs, () => this.#tick())
     const now = (time.now = ports.clock.monotonic())
     for (const client of this.#thread.clients) client.sweep(now)
+    this.#http2.sweep(now)
     for (const target of targets.values()) target.sweep(now)
+    journal.flush()
   }
 }

@@ -4,6 +4,7 @@ import { systemClock } from '../../../../runtime/time/clock.ts'
 import type { Certificate, CertificateFault } from '../tls/certificates.ts'
 import { Counters } from '../routing/counters.ts'
 import { sumOf, type DataPlane, type TargetLoad } from './data-plane.ts'
+import type { OnAnswers, OwnAnswers } from '../routing/journal.ts'
 import type { ProxyLimits, Wake } from '../routing/ports.ts'
 import type { ListenOptions } from './proxy.ts'
 import type { RouteConfig } from '../routing/route.ts'
@@ -15,8 +16,12 @@ export interface ThreadedOptions {
   readonly threads: number
   readonly limits?: Partial<ProxyLimits>
   readonly tls?: TlsPolicy
+  /** Write a line for every request to the standard output. Defaults to false. */
+  readonly accessLog?: boolean
   /** A request waits for this target. */
   readonly onWake: Wake
+  /** The proxy has answered requests itself. */
+  readonly onAnswers?: OnAnswers
   /** A thread died; the proxy goes on with a new one. */
   readonly onCrash?: (error: Error) => void
 }
@@ -24,7 +29,7 @@ export interface ThreadedOptions {
 const restMs = 200
 
 /** What a thread is started with. */
-export type WorkerStart = Required<Pick<ThreadedOptions, 'limits' | 'tls'>>
+export type WorkerStart = Required<Pick<ThreadedOptions, 'limits' | 'tls' | 'accessLog'>>
 
 type Method = Exclude<keyof DataPlane, 'counters'>
 
@@ -36,6 +41,7 @@ export type ToWorker =
 /** Messages from a thread. */
 export type FromWorker =
   | { readonly wake: string; readonly fault: string | undefined }
+  | { readonly answers: readonly OwnAnswers[] }
   | { readonly id: number; readonly answer: unknown }
   | { readonly id: number; readonly error: string }
 
@@ -116,9 +122,10 @@ export class ThreadedDataPlane implements DataPlane {
   }
 
   #start(counters: Counters): Thread {
-    const { limits = {}, tls = {}, onWake } = this.#options
-    const thread: Thread = new Thread({ limits, tls }, counters, {
+    const { limits = {}, tls = {}, accessLog = false, onWake, onAnswers = () => {} } = this.#options
+    const thread: Thread = new Thread({ limits, tls, accessLog }, counters, {
       onWake,
+      onAnswers,
       onExit: (error) => this.#replace(thread, error),
     })
     return thread
@@ -155,7 +162,7 @@ class Thread {
   constructor(
     start: WorkerStart,
     counters: Counters,
-    on: { readonly onWake: Wake; readonly onExit: (error: Error) => void },
+    on: { readonly onWake: Wake; readonly onAnswers: OnAnswers; readonly onExit: (error: Error) => void },
   ) {
     this.counters = counters
     this.#worker = new Worker(threadEntry('proxy'), { workerData: start })
@@ -170,6 +177,7 @@ class Thread {
     })
     this.#worker.on('message', (message: FromWorker) => {
       if ('wake' in message) return on.onWake(message.wake, message.fault)
+      if ('answers' in message) return on.onAnswers(message.answers)
       const pending = this.#pending.get(message.id)
       this.#pending.delete(message.id)
       if ('error' in message) pending?.reject(new Error(message.error))

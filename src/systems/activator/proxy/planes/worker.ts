@@ -1,5 +1,6 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { randomInt } from 'node:crypto'
+import { stdout } from 'node:process'
 import { systemClock } from '../../../../runtime/time/clock.ts'
 import { Counters } from '../routing/counters.ts'
 import { Proxy } from './proxy.ts'
@@ -7,13 +8,15 @@ import type { FromWorker, ToWorker, WorkerStart } from './threaded-data-plane.ts
 
 const port = parentPort!
 const tell = (message: FromWorker) => port.postMessage(message)
-const { limits, tls } = workerData as WorkerStart
+const { limits, tls, accessLog } = workerData as WorkerStart
 const counters = new Counters()
 const proxy = new Proxy(
   {
     clock: systemClock,
     wake: (target, fault) => tell({ wake: target, fault }),
     random: smallRandom(randomInt(1, 0x7fffffff)),
+    report: (answers) => tell({ answers }),
+    ...(accessLog ? { accessLog: (lines: string) => void stdout.write(lines) } : {}),
   },
   { limits, tls, counters },
 )

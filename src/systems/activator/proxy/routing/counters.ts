@@ -14,14 +14,25 @@ export const cell = {
   clientLeft: 11,
   tunnels: 12,
   retries: 13,
+  /** Answers that the workload broke off. */
+  truncated: 14,
+  /** Tenths of a millisecond that answered requests took. */
+  tookTenthMs: 15,
   /** Twelve buckets of waiting time begin here. */
   waitBuckets: 16,
+  /** Twelve buckets of the time that answered requests took begin here. */
+  tookBuckets: 32,
 } as const
 
 /** Upper bounds of the waiting-time buckets in milliseconds; the last is open. */
 export const waitBucketsMs = [50, 100, 250, 500, 1000, 2500, 5000, 10_000, 20_000, 30_000, 60_000] as const
 
-export const cellsPerSlot = 32
+/** The same for the time requests take. */
+export const tookBucketsMs = [5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10_000] as const
+
+export const cellsPerSlot = 48
+/** So many of them, the first ones, tell of use: proxies report these to the process that scales. */
+export const cellsOfUse = 32
 const slotsPerPage = 1024
 
 /** One thread's counters: pages of shared memory that only this thread writes and any thread may read, without locks. */
@@ -63,9 +74,19 @@ export function inFlightOf(cells: Int32Array): number {
 export function noteWait(cells: Int32Array, waitedMs: number): void {
   cells[cell.coldStarts]!++
   cells[cell.waitedMs] = (cells[cell.waitedMs]! + Math.round(waitedMs)) | 0
+  cells[cell.waitBuckets + bucketOf(waitBucketsMs, waitedMs)]!++
+}
+
+/** Notes how long a request took, from its head to the end of its answer. */
+export function noteDuration(cells: Int32Array, tookMs: number): void {
+  cells[cell.tookTenthMs] = (cells[cell.tookTenthMs]! + Math.round(tookMs * 10)) | 0
+  cells[cell.tookBuckets + bucketOf(tookBucketsMs, tookMs)]!++
+}
+
+function bucketOf(bounds: readonly number[], ms: number): number {
   let bucket = 0
-  while (bucket < waitBucketsMs.length && waitedMs > waitBucketsMs[bucket]!) bucket++
-  cells[cell.waitBuckets + bucket]!++
+  while (bucket < bounds.length && ms > bounds[bucket]!) bucket++
+  return bucket
 }
 
 /** Notes a response by the class of its status. */

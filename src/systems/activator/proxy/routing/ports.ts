@@ -1,11 +1,10 @@
-import type { Clock } from '../../../../runtime/time/clock.ts'
+import type { JournalPorts } from './journal.ts'
 import type { Route } from './route.ts'
 
 export type Wake = (target: string, fault?: string) => void
 
 /** What one thread of the proxy needs from outside. */
-export interface ProxyPorts {
-  readonly clock: Clock
+export interface ProxyPorts extends JournalPorts {
   /**
    * A request waits for this target: have it woken. Called again while requests wait; must not block. `fault`: what keeps its
    * ready pods from being reached.

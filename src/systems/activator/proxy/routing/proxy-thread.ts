@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net'
 import type { Counters } from './counters.ts'
+import type { Journal } from './journal.ts'
 import type { CoarseTime, ProxyLimits, ProxyPorts, Purpose } from './ports.ts'
 import type { Address, Route } from './route.ts'
 import type { RouteTable } from './route-table.ts'
@@ -25,6 +26,7 @@ export interface ProxyThread {
   readonly routes: ReadonlyMap<string, Route>
   readonly targets: Map<string, Target>
   readonly counters: Counters
+  readonly journal: Journal
   readonly clients: Set<Sweepable>
   /** Requests that wait now, and the bytes they hold. */
   waiting: number

@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http2'
 import { spells } from '../wire/bytes.ts'
 import { fieldKind, type Head } from '../wire/head.ts'
 
@@ -107,8 +108,8 @@ export function rewriteResponse(bytes: Buffer, head: Head, added: string, unfram
   return `HTTP/1.1 ${head.status}${reason === '' ? ' ' : reason}\r\n${copyFields(bytes, head, head.fieldsStart, keep)}${added}\r\n`
 }
 
-/** A response's fields by lower-case name, this hop's gone, as HTTP/2 carries them. */
-export function responseFields(bytes: Buffer, head: Head): Record<string, string | string[]> {
+/** A message's fields by lower-case name, this hop's gone, as HTTP/2 carries them. */
+export function fieldsOf(bytes: Buffer, head: Head): Record<string, string | string[]> {
   const fields = Object.create(null) as Record<string, string | string[]>
   for (let field = 0; field < head.count; field++) {
     const kind = head.kinds[field]!
@@ -119,9 +120,14 @@ export function responseFields(bytes: Buffer, head: Head): Record<string, string
     const former = fields[name]
     if (Array.isArray(former)) former.push(value)
     else if (name === 'set-cookie') fields[name] = [value]
-    else fields[name] = former === undefined ? value : `${former}, ${value}`
+    else fields[name] = former === undefined ? value : `${former}${name === 'cookie' ? ';' : ','} ${value}`
   }
   return fields
+}
+
+/** The fields of HTTP/2, as lines of HTTP/1. */
+export function linesOf(fields: IncomingHttpHeaders): string[] {
+  return Object.entries(fields).flatMap(([name, value]) => [value].flat().map((each) => `${name}: ${each}`))
 }
 
 /** Copies fields in runs as long as nothing between them is left out. `from` may lie before the first field. */

@@ -42,6 +42,8 @@ export interface Address {
   readonly port: number
   /** How many requests at a time may go there from here; no bound when absent. */
   readonly limit?: number
+  /** Nothing runs there: a container without a command, on `sojourn up`. */
+  readonly isSimulated?: boolean
 }
 
 /** A route at work in one thread. */

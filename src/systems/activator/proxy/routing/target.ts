@@ -1,20 +1,23 @@
 import type { Address } from './route.ts'
 import type { CoarseTime, ProxyLimits, ProxyPorts, Refusal } from './ports.ts'
 import type { QueueEntry } from './queue-entry.ts'
-import { UpstreamConnection } from './upstream-connection.ts'
+import { Http2Upstream } from './http2-upstream.ts'
+import { UpstreamConnection, type Upstream } from './upstream-connection.ts'
 
 /** A workload as the control plane sees it. `draining` holds new requests back until the control plane has decided. */
 export type TargetState =
-  | { readonly is: 'cold' }
+  | { readonly is: 'cold'; readonly expectedWakeMs?: number }
   | { readonly is: 'warm'; readonly endpoints: readonly Address[]; readonly protocol?: 'http1' | 'h2c' }
   | { readonly is: 'draining' }
   | { readonly is: 'refusing'; readonly because: Refusal; readonly retryAfterSeconds: number }
 
+const unreachable = 'A pod is ready, but accepts no connections at its port.'
+const simulated =
+  'Its container has no command, so "sojourn up" simulates it, and it cannot answer: set a command that runs on this machine.'
 const redialMs = 50
 const wakeAgainMs = 1000
 // A pod may close a connection idle for longer than this just as something is sent on it.
 const freshMs = 1000
-const timedWakes = 15
 const forgottenAfterMs = 10_000
 // A pod without a readiness probe is ready before it listens: its first refusals are no fault.
 const faultAfterMs = 5000
@@ -69,6 +72,10 @@ export class Endpoint {
 
   connected(connection: UpstreamConnection): void {
     this.dials.delete(connection)
+    this.reached()
+  }
+
+  reached(): void {
     this.proven = true
     this.target.reached()
   }
@@ -114,7 +121,8 @@ export class Target {
   busy = 0
   /** Routes that lead here. */
   routes = 0
-  readonly #wakesMs: number[] = []
+  /** How long its last wake took. */
+  #expectedWakeMs: number | undefined
   #wokenAt = -Infinity
   /** When a request last waited for it. */
   #askedAt = -Infinity
@@ -135,13 +143,9 @@ export class Target {
     return this.#state
   }
 
-  get protocol(): 'http1' | 'h2c' {
-    return this.#state.is === 'warm' ? (this.#state.protocol ?? 'http1') : 'http1'
-  }
-
-  /** The median of recent cold starts. */
+  /** How long its last wake took, by this thread's clock or by what is noted on the workload. */
   get expectedWakeMs(): number | undefined {
-    return this.#wakesMs.toSorted((a, b) => a - b)[this.#wakesMs.length >> 1]
+    return this.#expectedWakeMs
   }
 
   /** How long it has been waking. */
@@ -152,7 +156,17 @@ export class Target {
   /** What has kept every pod from being reached for a while, though they are ready. */
   get fault(): string | undefined {
     const { since = Infinity, message } = this.#fault ?? {}
-    return this.#ports.clock.monotonic() - since >= faultAfterMs ? message : undefined
+    const waitMs = this.#isSimulated ? 0 : faultAfterMs
+    return this.#ports.clock.monotonic() - since >= waitMs ? message : undefined
+  }
+
+  /** The same in words for callers: addresses of pods are for the operator, in the log, the Event and the condition. */
+  get faultForCallers(): string | undefined {
+    return this.fault === undefined ? undefined : this.#isSimulated ? simulated : unreachable
+  }
+
+  get #isSimulated(): boolean {
+    return this.#endpoints.length > 0 && this.#endpoints.every(({ address }) => address.isSimulated)
   }
 
   reached(): void {
@@ -179,9 +193,17 @@ export class Target {
 
   #time(state: TargetState): void {
     const isUp = state.is === 'warm' && state.endpoints.length > 0
-    if (isUp && this.#wakingSince !== undefined) this.#wakesMs.push(this.wakingMs)
-    if (this.#wakesMs.length > timedWakes) this.#wakesMs.shift()
-    if (isUp) this.#wakingSince = undefined
+    if (state.is === 'cold') this.#expectedWakeMs = state.expectedWakeMs ?? this.#expectedWakeMs
+    if (!isUp) return
+    if (this.#wakingSince !== undefined) this.#expectedWakeMs = this.wakingMs
+    this.#wakingSince = undefined
+  }
+
+  /** What carries a request in the protocol of its pods; undefined when the request has to wait. */
+  takeFor(mayReuse: boolean): Upstream | undefined {
+    if (this.#state.is !== 'warm' || this.#state.protocol !== 'h2c') return this.take(mayReuse)
+    const endpoint = this.pick()
+    return endpoint && new Http2Upstream(endpoint, this.#limits.dialTimeoutMs)
   }
 
   /** A connection ready to carry a request, or one being opened; undefined when the request has to wait. */
@@ -251,11 +273,15 @@ export class Target {
   dialFailed(endpoint: Endpoint, error?: Error | null): void {
     endpoint.rest()
     const { since = this.#ports.clock.monotonic() } = this.#fault ?? {}
-    this.#fault = { since, message: `${failureOf(error)} at ${endpoint.address.host}:${endpoint.address.port}` }
+    const { host, port, isSimulated } = endpoint.address
+    const message = `${failureOf(error)} at ${host}:${port}${isSimulated ? `. ${simulated}` : ''}`
+    this.#fault = { since, message }
     this.#cancelRedial ??= this.#ports.clock.after(redialMs, () => {
       this.#cancelRedial = undefined
       for (const each of this.#endpoints) each.resting = false
-      this.dispatch()
+      // What is simulated will never listen: nothing is worth waiting for.
+      if (this.#isSimulated) for (const { waiter } of this.waiters) waiter.refuse('not-ready-in-time', 1)
+      else this.dispatch()
     })
   }
 

@@ -5,6 +5,7 @@ import { Head } from '../wire/head.ts'
 import { word } from '../wire/bytes.ts'
 import { connectionOptions, saysOnly } from './rewrite.ts'
 import { ownBytes, write } from '../wire/socket-writes.ts'
+import type { Address } from './route.ts'
 import type { Endpoint } from './target.ts'
 
 const lookahead = new ChunkedBody()
@@ -19,7 +20,20 @@ function isMalformed(bytes: Buffer, start: number, end: number): boolean {
 export type Framing = 'none' | 'length' | 'chunked' | 'until-close'
 
 /** Why a connection to a pod failed the request on it. */
-export type UpstreamFailure = 'dial-failed' | 'closed-unanswered' | 'bad-response' | 'truncated'
+export type UpstreamFailure = 'dial-failed' | 'closed-unanswered' | 'refused' | 'bad-response' | 'truncated'
+
+const failures: Readonly<Record<UpstreamFailure, string>> = {
+  'dial-failed': 'could not be reached',
+  'closed-unanswered': 'closed the connection without an answer',
+  refused: 'refused the stream',
+  'bad-response': 'sent no valid HTTP answer',
+  truncated: 'broke off its answer',
+}
+
+/** What a pod did, for the log. */
+export function detailOf(failure: UpstreamFailure, { host, port }: Address): string {
+  return `${host}:${port} ${failures[failure]}`
+}
 
 /** What a connection carries bytes for. */
 export interface UpstreamUser {
@@ -50,11 +64,29 @@ export interface UpstreamRequest extends UpstreamUser {
   switched(bytes: Buffer, head: Head, rest: string | Buffer): void
 }
 
+/** A way to a pod that carries one request at a time: what goes in and comes out is HTTP/1. */
+export interface Upstream {
+  readonly endpoint: Endpoint
+  readonly open: boolean
+  readonly socket: Readonly<Record<'pause' | 'resume' | 'end' | 'cork' | 'uncork', () => unknown>>
+  /** What came behind the content of the last answer. */
+  readonly trailers: readonly string[]
+  /** Binds it to a request. */
+  serve(served: UpstreamRequest): void
+  /** The request is about to be sent: what comes back from now on is its answer. */
+  begin(): void
+  /** False when the pod cannot keep up. */
+  send(payload: string | Buffer): boolean
+  /** It was only wanted to see whether the pod answers. */
+  giveBack(): void
+  destroy(): void
+}
+
 const keepAlive = word('keep-alive')
 const responseHead = new Head({ headBytes: 65_536, fields: 200, targetBytes: 0 })
 
 /** One connection to a pod: carries one request at a time, and is kept only after a complete, well-framed answer. */
-export class UpstreamConnection implements SocketOwner {
+export class UpstreamConnection implements SocketOwner, Upstream {
   readonly endpoint: Endpoint
   readonly socket: Socket
   /** When it began to be dialled or, later, to be idle. */
@@ -83,12 +115,10 @@ export class UpstreamConnection implements SocketOwner {
     return this.#phase !== 'dialling' && this.#phase !== 'dead'
   }
 
-  /** What came behind the content of the last answer. */
   get trailers(): readonly string[] {
     return this.#framing === 'chunked' ? (this.#chunks?.trailers ?? []) : []
   }
 
-  /** Binds the connection to a request. */
   serve(served: UpstreamRequest): void {
     this.#served = served
     this.carry(served)
@@ -106,7 +136,6 @@ export class UpstreamConnection implements SocketOwner {
     this.#reusable = false
   }
 
-  /** It was only wanted to see whether the pod answers. */
   giveBack(): void {
     this.#release()
     if (this.endpoint.retired) return this.destroy()
@@ -114,13 +143,11 @@ export class UpstreamConnection implements SocketOwner {
     this.endpoint.idle.push(this)
   }
 
-  /** The request is about to be sent: what comes back from now on is its answer. */
   begin(): void {
     this.#phase = 'head'
     this.#reusable = true
   }
 
-  /** False when the pod cannot keep up. */
   send(payload: string | Buffer): boolean {
     return write(this.socket, payload)
   }

@@ -49,8 +49,12 @@ const onread = {
   },
 }
 
-/** Makes an accepted, still paused socket read into the shared buffer; returns the socket to use from now on. */
+/** Makes an accepted, still paused socket read into the shared buffer, or gives one that does to another owner; returns the socket to use from now on. */
 export function adoptSocket(accepted: Socket, owner: SocketOwner): Socket {
+  if ('owner' in accepted) {
+    accepted.owner = owner
+    return accepted
+  }
   const inside = accepted as unknown as SocketInside
   const handle = inside._handle
   if (accepted instanceof TLSSocket || typeof handle?.useUserBuffer !== 'function') return readByEvents(accepted, owner)
@@ -71,11 +75,6 @@ export function connectSocket(host: string, port: number, owner: SocketOwner): S
   const socket = own(net.connect({ ...socketOptions, host, port, onread }), owner)
   socket.on('connect', onConnect)
   return socket
-}
-
-/** Removes our listeners from a socket that another part of the proxy takes over. */
-export function disownSocket(socket: Socket): void {
-  socket.removeAllListeners()
 }
 
 /** Reads by events, at the cost of one copy: for TLS, and for Node versions with other internals. */

@@ -139,12 +139,22 @@ export class ChunkedBody {
     this.#line = ''
     if (!line.endsWith('\r')) this.#phase = 'broken'
     else if (line === '\r') this.#phase = 'done'
-    else if (isSafeTrailer(line.slice(0, -1))) this.trailers.push(line.slice(0, -1))
+    else if (isTrailer(line.slice(0, -1))) this.trailers.push(line.slice(0, -1))
     else this.#phase = 'broken'
   }
 }
 
+/** A stretch of content as one chunk. */
+export function chunkOf(piece: Buffer): Buffer {
+  return Buffer.concat([Buffer.from(`${piece.length.toString(16)}\r\n`), piece, Buffer.from('\r\n')])
+}
+
+/** The end of a chunked body. */
+export function lastChunk(trailers: readonly string[]): string {
+  return `0\r\n${trailers.map((line) => `${line}\r\n`).join('')}\r\n`
+}
+
 /** RFC 9110 §6.5.1: a trailer may add information, never change how the message is framed or routed. */
-function isSafeTrailer(line: string): boolean {
+export function isTrailer(line: string): boolean {
   return trailerLine.test(line) && !forbiddenTrailer.test(line.slice(0, line.indexOf(':')).toLowerCase())
 }

@@ -1,24 +1,39 @@
 import type { AutoScalingGroup, LaunchConfiguration } from '@aws-sdk/client-auto-scaling'
 import type { Image, Instance, LaunchTemplateVersion, NetworkInterface } from '@aws-sdk/client-ec2'
-import { listCompletely, inventoryError } from './listing.ts'
+import { unknownUse, type Use } from '../../model/resource.ts'
+import { askEach, listCompletely, inventoryError } from './listing.ts'
 import type { AwsSession } from './session.ts'
+
+/** By image as containers name it, and by id of a volume: the object that uses it in a cluster that Sojourn sees. */
+export type ClusterUse = ReadonlyMap<string, string>
+
+/** Where evidence lies beyond the account itself. */
+export interface EvidenceSources {
+  /** All ProviderAccounts with this region: another account may use an image. Defaults to the account alone. */
+  readonly sessions?: () => Promise<readonly AwsSession[]>
+  /** Throws when a cluster cannot be listed. Defaults to no cluster. */
+  readonly clusters?: () => Promise<ClusterUse>
+}
 
 /** Evidence of use in one region. Each list is read at most once per inventory; every method throws when its list is incomplete. */
 export class Evidence {
   readonly session: AwsSession
-  /** All ProviderAccounts with this region: another account may use an image. */
-  readonly #sessions: () => Promise<readonly AwsSession[]>
+  readonly #sources: EvidenceSources
   readonly #results = new Map<string, Promise<unknown>>()
   /** The number of references found, compared with `safety.minInventory`. */
   references = 0
 
-  constructor(session: AwsSession, sessions: () => Promise<readonly AwsSession[]>) {
+  constructor(session: AwsSession, sources: EvidenceSources = {}) {
     this.session = session
-    this.#sessions = sessions
+    this.#sources = sources
   }
 
   sessions(): Promise<readonly AwsSession[]> {
-    return this.#once('sessions', this.#sessions)
+    return this.#once('sessions', this.#sources.sessions ?? (async () => [this.session]))
+  }
+
+  clusters(): Promise<ClusterUse> {
+    return this.#once('clusters', this.#sources.clusters ?? (async () => new Map()))
   }
 
   groups(session = this.session): Promise<readonly AutoScalingGroup[]> {
@@ -99,6 +114,24 @@ export class Evidence {
   /** The account's own images. Disabled and deprecated ones use their snapshots, too. */
   images(): Promise<readonly Image[]> {
     return this.#once('images', () => ownImages(this.session, { IncludeDisabled: true }))
+  }
+
+  /** By id: the use of what is shared with an account, organization or group that has no ProviderAccount. */
+  async sharedUse(
+    ids: readonly string[],
+    sharedWith: (id: string) => Promise<readonly (string | undefined)[]>,
+  ): Promise<ReadonlyMap<string, Use>> {
+    const known = new Set((await this.sessions()).map(({ accountId }) => accountId))
+    const uses = new Map<string, Use>()
+    await askEach(ids, async (id) => {
+      const sharers = await sharedWith(id).catch((error: unknown) => {
+        throw inventoryError(`sharing of ${id} of ${this.session.account}`, error)
+      })
+      const who = sharers.find((each) => each !== undefined && !known.has(each))
+      const whose = who === 'all' ? 'everyone' : /^\d+$/.test(who ?? '') ? `account ${who}` : who
+      if (who !== undefined) uses.set(id, unknownUse(`it is shared with ${whose}, where Sojourn cannot see its use`))
+    })
+    return uses
   }
 
   /** Caches a result, or a failure, for the rest of this inventory. */

@@ -39,6 +39,25 @@ async function collect<Page, Item>(
   return { items: all, lastWasFull }
 }
 
+/** Throws for a page without items: the listing would be incomplete. */
+export function requireItems<T>(items: readonly T[] | undefined): readonly T[] {
+  if (!items) throw new Error('a page of the response has no items')
+  return items
+}
+
+/** Asks about each item, ten at a time: AWS throttles bursts. */
+export async function askEach<Item, Result>(
+  items: readonly Item[],
+  ask: (item: Item) => Promise<Result>,
+): Promise<readonly Result[]> {
+  const results: Result[] = []
+  for (let start = 0; start < items.length; start += maxConcurrent)
+    results.push(...(await Promise.all(items.slice(start, start + maxConcurrent).map(ask))))
+  return results
+}
+
+const maxConcurrent = 10
+
 /** An error of AWS as an InventoryError: the listing is incomplete. */
 export function inventoryError(what: string, error: unknown): InventoryError {
   if (error instanceof InventoryError) return error

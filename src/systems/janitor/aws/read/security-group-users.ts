@@ -1,4 +1,4 @@
-import { inventoryError } from './listing.ts'
+import { inventoryError, requireItems } from './listing.ts'
 import type { AwsSession } from './session.ts'
 
 /** Security groups that a service will use for its next run. */
@@ -23,81 +23,57 @@ export async function groupsOfServices(session: AwsSession): Promise<readonly Gr
   return uses
 }
 
-/** Throws for a page without items: the listing would be incomplete. */
-function requireItems<T>(items: readonly T[] | undefined): readonly T[] {
-  if (!items) throw new Error('a page of the response has no items')
-  return items
-}
-
 const readers: Readonly<Record<string, (session: AwsSession) => AsyncIterable<GroupUse>>> = {
-  async *Lambda({ config }) {
+  async *Lambda(session) {
     const { LambdaClient, paginateListFunctions } = await import('@aws-sdk/client-lambda')
-    const client = new LambdaClient(config)
-    try {
-      for await (const { Functions } of paginateListFunctions({ client }, {}))
-        for (const { VpcConfig, FunctionName } of requireItems(Functions))
-          yield { groups: VpcConfig?.SecurityGroupIds ?? [], by: `Lambda function ${FunctionName}` }
-    } finally {
-      client.destroy()
-    }
+    for await (const { Functions } of paginateListFunctions({ client: session.client(LambdaClient) }, {}))
+      for (const { VpcConfig, FunctionName } of requireItems(Functions))
+        yield { groups: VpcConfig?.SecurityGroupIds ?? [], by: `Lambda function ${FunctionName}` }
   },
 
-  async *CodeBuild({ config }) {
+  async *CodeBuild(session) {
     const { BatchGetProjectsCommand, CodeBuildClient, paginateListProjects } = await import('@aws-sdk/client-codebuild')
-    const client = new CodeBuildClient(config)
-    try {
-      for await (const { projects: found } of paginateListProjects({ client }, {})) {
-        const names = [...requireItems(found)]
-        if (names.length === 0) continue
-        const { projects } = await client.send(new BatchGetProjectsCommand({ names }))
-        for (const { vpcConfig, name } of requireItems(projects))
-          yield { groups: vpcConfig?.securityGroupIds ?? [], by: `CodeBuild project ${name}` }
-      }
-    } finally {
-      client.destroy()
+    const client = session.client(CodeBuildClient)
+    for await (const { projects: found } of paginateListProjects({ client }, {})) {
+      const names = [...requireItems(found)]
+      if (names.length === 0) continue
+      const { projects } = await client.send(new BatchGetProjectsCommand({ names }))
+      for (const { vpcConfig, name } of requireItems(projects))
+        yield { groups: vpcConfig?.securityGroupIds ?? [], by: `CodeBuild project ${name}` }
     }
   },
 
-  async *Batch({ config }) {
+  async *Batch(session) {
     const { BatchClient, paginateDescribeComputeEnvironments } = await import('@aws-sdk/client-batch')
-    const client = new BatchClient(config)
-    try {
-      for await (const { computeEnvironments } of paginateDescribeComputeEnvironments({ client }, {}))
-        for (const { computeResources, computeEnvironmentName } of requireItems(computeEnvironments))
-          yield { groups: computeResources?.securityGroupIds ?? [], by: `Batch environment ${computeEnvironmentName}` }
-    } finally {
-      client.destroy()
-    }
+    for await (const page of paginateDescribeComputeEnvironments({ client: session.client(BatchClient) }, {}))
+      for (const { computeResources, computeEnvironmentName } of requireItems(page.computeEnvironments))
+        yield { groups: computeResources?.securityGroupIds ?? [], by: `Batch environment ${computeEnvironmentName}` }
   },
 
-  async *'event rules'({ config }) {
+  async *'event rules'(session) {
     const { EventBridgeClient, ListEventBusesCommand, ListRulesCommand, ListTargetsByRuleCommand } =
       await import('@aws-sdk/client-eventbridge')
-    const client = new EventBridgeClient(config)
-    try {
-      const buses = paged(
-        (token) => client.send(new ListEventBusesCommand(token)),
-        ({ EventBuses }) => EventBuses,
+    const client = session.client(EventBridgeClient)
+    const buses = paged(
+      (token) => client.send(new ListEventBusesCommand(token)),
+      ({ EventBuses }) => EventBuses,
+    )
+    for await (const { Name: EventBusName } of buses) {
+      const rules = paged(
+        (token) => client.send(new ListRulesCommand({ EventBusName, ...token })),
+        ({ Rules }) => Rules,
       )
-      for await (const { Name: EventBusName } of buses) {
-        const rules = paged(
-          (token) => client.send(new ListRulesCommand({ EventBusName, ...token })),
-          ({ Rules }) => Rules,
+      for await (const { Name: Rule } of rules) {
+        const targets = paged(
+          (token) => client.send(new ListTargetsByRuleCommand({ EventBusName, Rule, ...token })),
+          ({ Targets }) => Targets,
         )
-        for await (const { Name: Rule } of rules) {
-          const targets = paged(
-            (token) => client.send(new ListTargetsByRuleCommand({ EventBusName, Rule, ...token })),
-            ({ Targets }) => Targets,
-          )
-          for await (const { EcsParameters } of targets)
-            yield {
-              groups: EcsParameters?.NetworkConfiguration?.awsvpcConfiguration?.SecurityGroups ?? [],
-              by: `event rule ${Rule}`,
-            }
-        }
+        for await (const { EcsParameters } of targets)
+          yield {
+            groups: EcsParameters?.NetworkConfiguration?.awsvpcConfiguration?.SecurityGroups ?? [],
+            by: `event rule ${Rule}`,
+          }
       }
-    } finally {
-      client.destroy()
     }
   },
 }

@@ -40,6 +40,9 @@ export interface AwsSession {
   readonly autoScaling: AutoScalingClient
   readonly elb: ElasticLoadBalancingClient
   readonly elbV2: ElasticLoadBalancingV2Client
+  /** The client of any other service, made on first use and closed with the session. */
+  client<C extends { destroy(): void }>(type: new (config: ClientConfig) => C): C
+  readonly now: () => number
   close(): void
 }
 
@@ -80,11 +83,11 @@ export async function openSession({
     throw new InventoryError(
       `the credentials of ProviderAccount ${account} belong to account ${accountId}, not to ${spec.accountId}`,
     )
-  const clients = {
-    ec2: new sdk.ec2.EC2Client(config),
-    autoScaling: new sdk.autoScaling.AutoScalingClient(config),
-    elb: new sdk.elb.ElasticLoadBalancingClient(config),
-    elbV2: new sdk.elbV2.ElasticLoadBalancingV2Client(config),
+  const clients = new Map<unknown, { destroy(): void }>()
+  const client: AwsSession['client'] = (Type) => {
+    const known = clients.get(Type) ?? new Type(config)
+    clients.set(Type, known)
+    return known as InstanceType<typeof Type>
   }
   return {
     account,
@@ -94,9 +97,14 @@ export async function openSession({
     http: network.http,
     sdk,
     config,
-    ...clients,
+    client,
+    now: () => clock.now(),
+    ec2: client(sdk.ec2.EC2Client),
+    autoScaling: client(sdk.autoScaling.AutoScalingClient),
+    elb: client(sdk.elb.ElasticLoadBalancingClient),
+    elbV2: client(sdk.elbV2.ElasticLoadBalancingV2Client),
     close() {
-      for (const client of Object.values(clients)) client.destroy()
+      for (const each of clients.values()) each.destroy()
     },
   }
 }

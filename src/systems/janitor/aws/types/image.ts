@@ -1,47 +1,37 @@
 import type { Image } from '@aws-sdk/client-ec2'
+import { unused, used } from '../../model/resource.ts'
 import { isAbsent } from '../read/aws-subject.ts'
 import { applicationOf, backupShield, tagsOf, timeOf, type AwsResource, type AwsType } from '../read/aws-type.ts'
+import { defineType } from '../read/define-type.ts'
 import { tagEc2 } from '../read/ec2-tags.ts'
 import { ownImages, type Evidence } from '../read/evidence.ts'
-import { inventoryError } from '../read/listing.ts'
+import { requireItems } from '../read/listing.ts'
 import type { AwsSession } from '../read/session.ts'
 
 /** The account's own machine images. In use when any known account of the region can start an instance from them. */
-export const imageType: AwsType = {
+export const imageType: AwsType = defineType<Image>({
   name: 'image',
   absent: ['InvalidAMIID.NotFound', 'InvalidAMIID.Unavailable'],
-
-  async list(session) {
-    return (await ownImages(session)).map((image) => toResource(image, session))
-  },
-
-  async read(session, id) {
-    const { sdk, ec2 } = session
+  tag: tagEc2,
+  all: (session) => ownImages(session),
+  async one({ sdk, ec2 }, id) {
     const { Images = [] } = await ec2.send(new sdk.ec2.DescribeImagesCommand({ ImageIds: [id] }))
-    const [image] = Images
-    return image && image.State !== 'deregistered' ? toResource(image, session) : undefined
+    return Images.find(({ State }) => State !== 'deregistered')
   },
-
-  async detect(evidence) {
-    const used = await imagesInUse(evidence)
-    evidence.references += used.size
-    const sharers = await unknownAccounts(evidence, (id) => !used.has(id))
-    return ({ id }) => {
-      const by = used.get(id)
-      if (by !== undefined) return { state: 'used', by }
-      const who = sharers.get(id)
-      return who === undefined
-        ? { state: 'unused', because: 'no instance, launch configuration or template uses it' }
-        : { state: 'unknown', because: `it is shared with ${who}, where Sojourn cannot see its use` }
+  describe: toResource,
+  async use(evidence) {
+    const users = await imagesInUse(evidence)
+    evidence.references += users.size
+    const asked = (await evidence.images()).flatMap(({ ImageId = '' }) => (users.has(ImageId) ? [] : [ImageId]))
+    const shared = await evidence.sharedUse(asked, (id) => sharedWith(evidence.session, id))
+    return ({ ImageId = '' }) => {
+      const by = users.get(ImageId)
+      if (by !== undefined) return used(by)
+      return shared.get(ImageId) ?? unused('no instance, launch configuration or template uses it')
     }
   },
-
-  async remove({ sdk, ec2 }, { id }) {
-    await ec2.send(new sdk.ec2.DeregisterImageCommand({ ImageId: id }))
-  },
-
-  tag: tagEc2,
-}
+  remove: ({ sdk, ec2 }, { ImageId }) => ec2.send(new sdk.ec2.DeregisterImageCommand({ ImageId })),
+})
 
 /** The users of each image, one per type of user: Swabbie's rules ask about each type. */
 async function imagesInUse(evidence: Evidence): Promise<ReadonlyMap<string, string>> {
@@ -65,42 +55,18 @@ async function imagesInUse(evidence: Evidence): Promise<ReadonlyMap<string, stri
   return used
 }
 
-/** By image: an account, organization or group without a ProviderAccount that may start instances from it. */
-async function unknownAccounts(
-  evidence: Evidence,
-  isAsked: (id: string) => boolean,
-): Promise<ReadonlyMap<string, string>> {
-  const known = new Set((await evidence.sessions()).map(({ accountId }) => accountId))
-  const asked = (await evidence.images()).flatMap(({ ImageId = '' }) => (isAsked(ImageId) ? [ImageId] : []))
-  const sharers = new Map<string, string>()
-  for (let start = 0; start < asked.length; start += maxConcurrent)
-    await Promise.all(
-      asked.slice(start, start + maxConcurrent).map(async (id) => {
-        const shared = await sharedWith(evidence.session, id)
-        const sharer = shared.find((who) => !known.has(who))
-        if (sharer !== undefined) sharers.set(id, sharer)
-      }),
-    )
-  return sharers
-}
-
-const maxConcurrent = 10
-
 /** Accounts, organizations and groups that may start instances from an image. */
-async function sharedWith({ sdk, ec2, account }: AwsSession, id: string): Promise<readonly string[]> {
-  try {
-    const { LaunchPermissions } = await ec2.send(
-      new sdk.ec2.DescribeImageAttributeCommand({ ImageId: id, Attribute: 'launchPermission' }),
-    )
-    if (!LaunchPermissions) throw new Error('the response has no LaunchPermissions')
-    return LaunchPermissions.map(
-      ({ UserId, Group, OrganizationArn, OrganizationalUnitArn }) =>
-        UserId ?? OrganizationArn ?? OrganizationalUnitArn ?? `group ${Group}`,
-    )
-  } catch (error) {
-    if (isAbsent(imageType, error)) return []
-    throw inventoryError(`launch permissions of images of ${account}`, error)
-  }
+async function sharedWith({ sdk, ec2 }: AwsSession, id: string): Promise<readonly (string | undefined)[]> {
+  const { LaunchPermissions } = await ec2
+    .send(new sdk.ec2.DescribeImageAttributeCommand({ ImageId: id, Attribute: 'launchPermission' }))
+    .catch((error: unknown) => {
+      if (isAbsent(imageType, error)) return { LaunchPermissions: [] }
+      throw error
+    })
+  return requireItems(LaunchPermissions).map(
+    ({ UserId, Group, OrganizationArn, OrganizationalUnitArn }) =>
+      UserId ?? OrganizationArn ?? OrganizationalUnitArn ?? Group,
+  )
 }
 
 function toResource(image: Image, { accountId }: AwsSession): AwsResource {

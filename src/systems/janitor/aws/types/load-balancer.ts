@@ -1,85 +1,81 @@
 import type { LoadBalancerDescription } from '@aws-sdk/client-elastic-load-balancing'
 import type { Action, LoadBalancer } from '@aws-sdk/client-elastic-load-balancing-v2'
-import { applicationOf, tagsOf, timeOf, type AwsResource, type AwsType } from '../read/aws-type.ts'
-import { InventoryError } from '../../model/resource.ts'
-import { inventoryError, listCompletely } from '../read/listing.ts'
+import { applicationOf, tagsOf, timeOf, type AwsResource } from '../read/aws-type.ts'
+import { defineType } from '../read/define-type.ts'
+import { InventoryError, unused, used } from '../../model/resource.ts'
+import { inventoryError, listCompletely, requireItems } from '../read/listing.ts'
 import type { AwsSession } from '../read/session.ts'
 
-const unattached = { state: 'unused', because: 'no instance, target or auto-scaling group is attached to it' } as const
+const unattached = unused('no instance, target or auto-scaling group is attached to it')
 
 /** Classic load balancers. In use while instances are registered, or an auto-scaling group names them. */
-export const loadBalancerType: AwsType = {
+export const loadBalancerType = defineType<LoadBalancerDescription>({
   name: 'loadBalancer',
   absent: ['LoadBalancerNotFound', 'AccessPointNotFoundException', 'AccessPointNotFound'],
-
-  async list(session) {
-    const { sdk, elb: client, account } = session
-    const found = await listCompletely({
-      what: `classic load balancers of ${account}`,
-      pageSize: 400,
-      pages: (pageSize) => sdk.elb.paginateDescribeLoadBalancers({ client, pageSize }, {}),
-      items: ({ LoadBalancerDescriptions }) => LoadBalancerDescriptions,
-    })
-    const tags = await classicTags(
-      session,
-      found.map(({ LoadBalancerName }) => LoadBalancerName ?? ''),
-    )
-    return found.map((balancer) => classicResource(balancer, tags.get(balancer.LoadBalancerName ?? '') ?? {}))
-  },
-
-  async read(session, id) {
-    const { sdk, elb } = session
-    const { LoadBalancerDescriptions = [] } = await elb.send(
-      new sdk.elb.DescribeLoadBalancersCommand({ LoadBalancerNames: [id] }),
-    )
-    const [balancer] = LoadBalancerDescriptions
-    return balancer && classicResource(balancer, (await classicTags(session, [id])).get(id) ?? {})
-  },
-
-  async detect(evidence) {
-    const used = new Map<string, string>()
-    for (const { LoadBalancerNames = [], TrafficSources = [], AutoScalingGroupName } of await evidence.groups())
-      for (const name of [...LoadBalancerNames, ...TrafficSources.map(({ Identifier }) => Identifier)])
-        if (name) used.set(name, `auto-scaling group ${AutoScalingGroupName}`)
-    return ({ id, raw }) => {
-      const { Instances = [] } = raw as LoadBalancerDescription
-      if (Instances.length > 0) return { state: 'used', by: `${Instances.length} instances` }
-      return used.has(id) ? { state: 'used', by: used.get(id) ?? '' } : unattached
-    }
-  },
-
-  async remove({ sdk, elb }, { id }) {
-    await elb.send(new sdk.elb.DeleteLoadBalancerCommand({ LoadBalancerName: id }))
-  },
-
   async tag({ sdk, elb }, { id }, { key, value }) {
     const LoadBalancerNames = [id]
     if (value === undefined) await elb.send(new sdk.elb.RemoveTagsCommand({ LoadBalancerNames, Tags: [{ Key: key }] }))
     else await elb.send(new sdk.elb.AddTagsCommand({ LoadBalancerNames, Tags: [{ Key: key, Value: value }] }))
   },
+  all: classicBalancersOf,
+  one: async ({ sdk, elb }, id) =>
+    (await elb.send(new sdk.elb.DescribeLoadBalancersCommand({ LoadBalancerNames: [id] })))
+      .LoadBalancerDescriptions?.[0],
+  async describe(balancer, { sdk, elb, account }) {
+    const { LoadBalancerName: id = '', CreatedTime } = balancer
+    const createdAt = timeOf(CreatedTime)
+    // A tag may protect the load balancer, so missing tags make the inventory incomplete.
+    const { TagDescriptions } = await elb
+      .send(new sdk.elb.DescribeTagsCommand({ LoadBalancerNames: [id] }))
+      .catch((error: unknown) => {
+        throw inventoryError(`tags of load balancers of ${account}`, error)
+      })
+    const [described] = requireItems(TagDescriptions)
+    if (!described) throw new InventoryError(`tags of ${account}: the response lacks those of ${id}`)
+    const tags = tagsOf(described.Tags)
+    const uid = `${id}@${createdAt ?? ''}`
+    return { id, uid, createdAt, tags, raw: balancer, group: applicationOf(id), facts: { name: id } }
+  },
+  async use(evidence) {
+    const users = new Map<string, string>()
+    for (const { LoadBalancerNames = [], TrafficSources = [], AutoScalingGroupName } of await evidence.groups())
+      for (const name of [...LoadBalancerNames, ...TrafficSources.map(({ Identifier }) => Identifier)])
+        if (name) users.set(name, `auto-scaling group ${AutoScalingGroupName}`)
+    return ({ Instances = [], LoadBalancerName = '' }) => {
+      const by = Instances.length > 0 ? `${Instances.length} instances` : users.get(LoadBalancerName)
+      return by === undefined ? unattached : used(by)
+    }
+  },
+  remove: ({ sdk, elb }, { LoadBalancerName }) => elb.send(new sdk.elb.DeleteLoadBalancerCommand({ LoadBalancerName })),
+})
+
+export function classicBalancersOf(session: AwsSession): Promise<readonly LoadBalancerDescription[]> {
+  const { sdk, elb: client, account } = session
+  return listCompletely({
+    what: `classic load balancers of ${account}`,
+    pageSize: 400,
+    pages: (pageSize) => sdk.elb.paginateDescribeLoadBalancers({ client, pageSize }, {}),
+    items: ({ LoadBalancerDescriptions }) => LoadBalancerDescriptions,
+  })
 }
 
 /**
  * Application, network and gateway load balancers. In use while a target is registered, an auto-scaling group registers its
  * instances with them, or a listener rule responds without a target.
  */
-export const loadBalancerV2Type: AwsType = {
+export const loadBalancerV2Type = defineType<LoadBalancer>({
   name: 'loadBalancerV2',
   absent: ['LoadBalancerNotFoundException', 'LoadBalancerNotFound'],
-
-  async list(session) {
-    return Promise.all((await balancersOf(session)).map((balancer) => v2Resource(session, balancer)))
+  async tag({ sdk, elbV2 }, { id }, { key, value }) {
+    const ResourceArns = [id]
+    if (value === undefined) await elbV2.send(new sdk.elbV2.RemoveTagsCommand({ ResourceArns, TagKeys: [key] }))
+    else await elbV2.send(new sdk.elbV2.AddTagsCommand({ ResourceArns, Tags: [{ Key: key, Value: value }] }))
   },
-
-  async read(session, id) {
-    const { sdk, elbV2 } = session
-    const { LoadBalancers = [] } = await elbV2.send(
-      new sdk.elbV2.DescribeLoadBalancersCommand({ LoadBalancerArns: [id] }),
-    )
-    return LoadBalancers[0] && v2Resource(session, LoadBalancers[0])
-  },
-
-  async detect(evidence) {
+  all: balancersOf,
+  one: async ({ sdk, elbV2 }, id) =>
+    (await elbV2.send(new sdk.elbV2.DescribeLoadBalancersCommand({ LoadBalancerArns: [id] }))).LoadBalancers?.[0],
+  describe: v2Resource,
+  async use(evidence) {
     const { session } = evidence
     const { sdk, elbV2: client, account } = session
     const targetGroups = await listCompletely({
@@ -94,32 +90,27 @@ export const loadBalancerV2Type: AwsType = {
         ...TrafficSources.map(({ Identifier }) => Identifier),
       ]),
     )
-    const used = new Map<string, string>()
+    const users = new Map<string, string>()
     for (const { TargetGroupArn, LoadBalancerArns = [] } of targetGroups) {
       if (LoadBalancerArns.length === 0) continue
       const targets = await targetsOf(session, TargetGroupArn)
       if (targets > 0 || fromGroups.has(TargetGroupArn))
-        for (const arn of LoadBalancerArns) used.set(arn, `target group ${TargetGroupArn}`)
+        for (const arn of LoadBalancerArns) users.set(arn, `target group ${TargetGroupArn}`)
     }
     for (const { LoadBalancerArn: arn = '' } of await balancersOf(session)) {
-      const by = used.has(arn) ? undefined : await respondingRule(session, arn)
-      if (by !== undefined) used.set(arn, by)
+      const by = users.has(arn) ? undefined : await respondingRule(session, arn)
+      if (by !== undefined) users.set(arn, by)
     }
-    return ({ id }) => (used.has(id) ? { state: 'used', by: used.get(id) ?? '' } : unattached)
+    return ({ LoadBalancerArn = '' }) => {
+      const by = users.get(LoadBalancerArn)
+      return by === undefined ? unattached : used(by)
+    }
   },
+  remove: ({ sdk, elbV2 }, { LoadBalancerArn }) =>
+    elbV2.send(new sdk.elbV2.DeleteLoadBalancerCommand({ LoadBalancerArn })),
+})
 
-  async remove({ sdk, elbV2 }, { id }) {
-    await elbV2.send(new sdk.elbV2.DeleteLoadBalancerCommand({ LoadBalancerArn: id }))
-  },
-
-  async tag({ sdk, elbV2 }, { id }, { key, value }) {
-    const ResourceArns = [id]
-    if (value === undefined) await elbV2.send(new sdk.elbV2.RemoveTagsCommand({ ResourceArns, TagKeys: [key] }))
-    else await elbV2.send(new sdk.elbV2.AddTagsCommand({ ResourceArns, Tags: [{ Key: key, Value: value }] }))
-  },
-}
-
-function balancersOf({ sdk, elbV2: client, account }: AwsSession): Promise<readonly LoadBalancer[]> {
+export function balancersOf({ sdk, elbV2: client, account }: AwsSession): Promise<readonly LoadBalancer[]> {
   return listCompletely({
     what: `load balancers of ${account}`,
     pageSize: 400,
@@ -164,43 +155,7 @@ async function targetsOf({ sdk, elbV2, account }: AwsSession, TargetGroupArn: st
   }
 }
 
-/** Tags of classic load balancers. AWS accepts at most twenty names per call. */
-async function classicTags(
-  { sdk, elb, account }: AwsSession,
-  names: readonly string[],
-): Promise<ReadonlyMap<string, Readonly<Record<string, string>>>> {
-  const tags = new Map<string, Readonly<Record<string, string>>>()
-  for (let start = 0; start < names.length; start += 20) {
-    const LoadBalancerNames = names.slice(start, start + 20)
-    const { TagDescriptions = [] } = await elb
-      .send(new sdk.elb.DescribeTagsCommand({ LoadBalancerNames }))
-      .catch((error: unknown) => {
-        throw inventoryError(`tags of load balancers of ${account}`, error)
-      })
-    for (const { LoadBalancerName = '', Tags } of TagDescriptions) tags.set(LoadBalancerName, tagsOf(Tags))
-    // A tag may protect the load balancer, so missing tags make the inventory incomplete.
-    const missing = LoadBalancerNames.filter((name) => !tags.has(name))
-    if (missing.length > 0)
-      throw new InventoryError(`tags of ${account}: the response lacks those of ${missing.join()}`)
-  }
-  return tags
-}
-
-function classicResource(balancer: LoadBalancerDescription, tags: Readonly<Record<string, string>>): AwsResource {
-  const id = balancer.LoadBalancerName ?? ''
-  const createdAt = timeOf(balancer.CreatedTime)
-  return {
-    id,
-    uid: `${id}@${createdAt ?? ''}`,
-    createdAt,
-    tags,
-    raw: balancer,
-    group: applicationOf(id),
-    facts: { name: id },
-  }
-}
-
-async function v2Resource({ sdk, elbV2, account }: AwsSession, balancer: LoadBalancer): Promise<AwsResource> {
+async function v2Resource(balancer: LoadBalancer, { sdk, elbV2, account }: AwsSession): Promise<AwsResource> {
   const id = balancer.LoadBalancerArn ?? ''
   try {
     const { TagDescriptions } = await elbV2.send(new sdk.elbV2.DescribeTagsCommand({ ResourceArns: [id] }))

@@ -1,44 +1,41 @@
 import type { SecurityGroup } from '@aws-sdk/client-ec2'
-import { applicationOf, tagsOf, type AwsResource, type AwsType } from '../read/aws-type.ts'
+import { unused, used } from '../../model/resource.ts'
+import { applicationOf, tagsOf } from '../read/aws-type.ts'
+import { defineType } from '../read/define-type.ts'
 import { tagEc2 } from '../read/ec2-tags.ts'
 import type { Evidence } from '../read/evidence.ts'
 import { inventoryError, listCompletely } from '../read/listing.ts'
 import type { AwsSession } from '../read/session.ts'
 import { groupsOfServices } from '../read/security-group-users.ts'
+import { balancersOf, classicBalancersOf } from './load-balancer.ts'
 
 /**
- * Security groups. Network interfaces, instances, launch configurations, launch templates, rules of other groups, and services
+ * Security groups. Network interfaces, load balancers, instances, launch configurations, launch templates, rules of other groups, and services
  * that start instances later (Lambda, CodeBuild, Batch, ECS) use them.
  */
-export const securityGroupType: AwsType = {
+export const securityGroupType = defineType<SecurityGroup>({
   name: 'securityGroup',
   absent: ['InvalidGroup.NotFound', 'InvalidGroupId.NotFound'],
-
-  async list(session) {
-    return (await groupsOf(session)).map(toResource)
+  tag: tagEc2,
+  all: groupsOf,
+  one: async ({ sdk, ec2 }, id) =>
+    (await ec2.send(new sdk.ec2.DescribeSecurityGroupsCommand({ GroupIds: [id] }))).SecurityGroups?.[0],
+  describe(raw) {
+    const { GroupId: id = '', GroupName: name } = raw
+    const isDefault = name === 'default'
+    const detail = 'the default group of a VPC cannot be deleted'
+    const shield = isDefault ? { because: 'shielded' as const, detail } : undefined
+    return { id, uid: id, tags: tagsOf(raw.Tags), raw, group: applicationOf(name), facts: { name }, shield }
   },
-
-  async read({ sdk, ec2 }, id) {
-    const { SecurityGroups = [] } = await ec2.send(new sdk.ec2.DescribeSecurityGroupsCommand({ GroupIds: [id] }))
-    return SecurityGroups[0] && toResource(SecurityGroups[0])
-  },
-
-  async detect(evidence) {
-    const used = await groupsInUse(evidence)
-    return ({ id, raw }) => {
-      const by = used.get(id) ?? used.get((raw as SecurityGroup).GroupName ?? '')
-      return by === undefined
-        ? { state: 'unused', because: 'nothing uses it and no rule names it' }
-        : { state: 'used', by }
+  async use(evidence) {
+    const users = await groupsInUse(evidence)
+    return ({ GroupId = '', GroupName = '' }) => {
+      const by = users.get(GroupId) ?? users.get(GroupName)
+      return by === undefined ? unused('nothing uses it and no rule names it') : used(by)
     }
   },
-
-  async remove({ sdk, ec2 }, { id }) {
-    await ec2.send(new sdk.ec2.DeleteSecurityGroupCommand({ GroupId: id }))
-  },
-
-  tag: tagEc2,
-}
+  remove: ({ sdk, ec2 }, { GroupId }) => ec2.send(new sdk.ec2.DeleteSecurityGroupCommand({ GroupId })),
+})
 
 function groupsOf({ sdk, ec2: client, account }: AwsSession): Promise<readonly SecurityGroup[]> {
   return listCompletely({
@@ -76,6 +73,11 @@ async function groupsInUse(evidence: Evidence): Promise<ReadonlyMap<string, stri
       ],
       `launch template ${LaunchTemplateName}`,
     )
+  // One that is being created has no network interface yet.
+  for (const { SecurityGroups, LoadBalancerName } of await classicBalancersOf(session))
+    add(SecurityGroups, `load balancer ${LoadBalancerName}`)
+  for (const { SecurityGroups, LoadBalancerName } of await balancersOf(session))
+    add(SecurityGroups, `load balancer ${LoadBalancerName}`)
   for (const group of await groupsOf(session)) add(groupsInRules(group), `a rule of ${group.GroupId}`)
   await addPeered(session, add)
   for (const { groups, by } of await groupsOfServices(session)) add(groups, by)
@@ -115,21 +117,5 @@ async function addPeered(
     for (const reference of SecurityGroupReferenceSet) add([reference.GroupId], `VPC ${reference.ReferencingVpcId}`)
   } catch (error) {
     throw inventoryError(`peered security groups of ${account}`, error)
-  }
-}
-
-function toResource(group: SecurityGroup): AwsResource {
-  const id = group.GroupId ?? ''
-  return {
-    id,
-    uid: id,
-    tags: tagsOf(group.Tags),
-    raw: group,
-    group: applicationOf(group.GroupName),
-    facts: { name: group.GroupName },
-    shield:
-      group.GroupName === 'default'
-        ? { because: 'shielded', detail: 'the default group of a VPC cannot be deleted' }
-        : undefined,
   }
 }

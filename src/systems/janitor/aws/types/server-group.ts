@@ -15,7 +15,7 @@ export const serverGroupType: AwsType = {
   absent: [],
 
   async list(session) {
-    const groups = await new Evidence(session, async () => [session]).groups()
+    const groups = await new Evidence(session).groups()
     const registry = await registryOf(session)
     return groups.map((group) => toResource(group, registry))
   },

@@ -1,44 +1,55 @@
 import type { Snapshot } from '@aws-sdk/client-ec2'
-import { backupShield, tagsOf, timeOf, type AwsResource, type AwsType } from '../read/aws-type.ts'
+import { unused, used } from '../../model/resource.ts'
+import { backupShield, tagsOf, timeOf } from '../read/aws-type.ts'
+import { defineType } from '../read/define-type.ts'
 import { tagEc2 } from '../read/ec2-tags.ts'
 import type { Evidence } from '../read/evidence.ts'
-import { listCompletely } from '../read/listing.ts'
+import { listCompletely, requireItems } from '../read/listing.ts'
+import type { AwsSession } from '../read/session.ts'
 
-/** The account's own snapshots. In use when an image, a launch configuration or a launch template maps them. */
-export const snapshotType: AwsType = {
+/** The account's own snapshots. In use when an image, a launch configuration or a launch template maps them; another account may restore those it shares. */
+export const snapshotType = defineType<Snapshot>({
   name: 'snapshot',
   absent: ['InvalidSnapshot.NotFound'],
 
-  async list({ sdk, ec2: client, account }) {
-    const snapshots = await listCompletely({
+  tag: tagEc2,
+  all: ({ sdk, ec2: client, account }) =>
+    listCompletely({
       what: `snapshots of ${account}`,
       pageSize: 1000,
       pages: (pageSize) => sdk.ec2.paginateDescribeSnapshots({ client, pageSize }, { OwnerIds: ['self'] }),
       items: ({ Snapshots }) => Snapshots,
-    })
-    return snapshots.map(toResource)
+    }),
+  one: async ({ sdk, ec2 }, id) =>
+    (await ec2.send(new sdk.ec2.DescribeSnapshotsCommand({ SnapshotIds: [id] }))).Snapshots?.[0],
+  describe(snapshot) {
+    const id = snapshot.SnapshotId ?? ''
+    const tags = tagsOf(snapshot.Tags)
+    const createdAt = timeOf(snapshot.StartTime)
+    return { id, uid: id, createdAt, tags, raw: snapshot, facts: { grouping: 'package' }, shield: backupShield(tags) }
   },
-
-  async read({ sdk, ec2 }, id) {
-    const { Snapshots = [] } = await ec2.send(new sdk.ec2.DescribeSnapshotsCommand({ SnapshotIds: [id] }))
-    return Snapshots[0] && toResource(Snapshots[0])
-  },
-
-  async detect(evidence) {
-    const used = await snapshotsInUse(evidence)
-    evidence.references += used.size
-    return ({ id, raw }) => {
-      if ((raw as Snapshot).State === 'pending') return { state: 'used', by: 'its pending creation' }
-      const by = used.get(id)
-      return by === undefined ? { state: 'unused', because: 'no image maps it' } : { state: 'used', by }
+  async use(evidence) {
+    const users = await snapshotsInUse(evidence)
+    evidence.references += users.size
+    const asked = (await this.all(evidence.session)).flatMap(({ SnapshotId = '' }) =>
+      users.has(SnapshotId) ? [] : [SnapshotId],
+    )
+    const shared = await evidence.sharedUse(asked, (id) => sharedWith(evidence.session, id))
+    return ({ SnapshotId = '', State }) => {
+      if (State === 'pending') return used('its pending creation')
+      const by = users.get(SnapshotId)
+      return by === undefined ? (shared.get(SnapshotId) ?? unused('no image maps it')) : used(by)
     }
   },
+  remove: ({ sdk, ec2 }, { SnapshotId }) => ec2.send(new sdk.ec2.DeleteSnapshotCommand({ SnapshotId })),
+})
 
-  async remove({ sdk, ec2 }, { id }) {
-    await ec2.send(new sdk.ec2.DeleteSnapshotCommand({ SnapshotId: id }))
-  },
-
-  tag: tagEc2,
+/** Accounts and groups that may create volumes from a snapshot. */
+async function sharedWith({ sdk, ec2 }: AwsSession, SnapshotId: string): Promise<readonly (string | undefined)[]> {
+  const { CreateVolumePermissions } = await ec2.send(
+    new sdk.ec2.DescribeSnapshotAttributeCommand({ SnapshotId, Attribute: 'createVolumePermission' }),
+  )
+  return requireItems(CreateVolumePermissions).map(({ UserId, Group }) => UserId ?? Group)
 }
 
 async function snapshotsInUse(evidence: Evidence): Promise<ReadonlyMap<string, string>> {
@@ -55,18 +66,4 @@ async function snapshotsInUse(evidence: Evidence): Promise<ReadonlyMap<string, s
   for (const { LaunchTemplateData, LaunchTemplateName } of await evidence.templateVersions())
     add(LaunchTemplateData?.BlockDeviceMappings, `launch template ${LaunchTemplateName}`)
   return used
-}
-
-function toResource(snapshot: Snapshot): AwsResource {
-  const id = snapshot.SnapshotId ?? ''
-  const tags = tagsOf(snapshot.Tags)
-  return {
-    id,
-    uid: id,
-    createdAt: timeOf(snapshot.StartTime),
-    tags,
-    raw: snapshot,
-    facts: { grouping: 'package' },
-    shield: backupShield(tags),
-  }
 }

@@ -4,11 +4,10 @@ import {
   kindAndName,
   unlessCustomUse,
   namespacedName,
-  unused,
-  used,
   type Detector,
   type ClusterView,
 } from '../references/detector.ts'
+import { unused, used } from '../../model/resource.ts'
 import { podSourceKinds, podSources } from '../references/pod-specs.ts'
 
 interface Binding extends StoredObject {

@@ -1,6 +1,7 @@
 import type { StoredObject } from '../../../../kube/object.ts'
 import { matches, requirementsOf, type LabelSelector } from '../../../../kube/selector.ts'
-import { kindAndName, namespacedName, used, type Detector, type ClusterView } from '../references/detector.ts'
+import { kindAndName, namespacedName, type Detector, type ClusterView } from '../references/detector.ts'
+import { used } from '../../model/resource.ts'
 import { knownConsumerOf } from '../references/known-consumers.ts'
 import { addNames, annotationTexts, mentionedIn, mentionsIn } from '../references/mentions.ts'
 import {

@@ -1,5 +1,6 @@
 import type { StoredObject } from '../../../../kube/object.ts'
-import { kindAndName, unknownUse, unlessCustomUse, used, type Detector } from '../references/detector.ts'
+import { kindAndName, unlessCustomUse, type Detector } from '../references/detector.ts'
+import { unknownUse, used } from '../../model/resource.ts'
 import { podSourceKinds, podSources } from '../references/pod-specs.ts'
 
 /** Priority classes: in use while a pod or template names them, or pods get them by default. */

@@ -1,5 +1,6 @@
 import type { StoredObject } from '../../../../kube/object.ts'
-import { kindAndName, used, type Detector, type ClusterView } from '../references/detector.ts'
+import { kindAndName, type Detector, type ClusterView } from '../references/detector.ts'
+import { used } from '../../model/resource.ts'
 import { calledByServer, serverCallKinds } from './network.ts'
 import { wakersIn } from './workloads.ts'
 

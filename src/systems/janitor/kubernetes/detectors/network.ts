@@ -1,16 +1,8 @@
 import type { StoredObject } from '../../../../kube/object.ts'
 import { matches, requirementsOf, type LabelSelector } from '../../../../kube/selector.ts'
-import type { Use } from '../../model/resource.ts'
-import {
-  kindAndName,
-  namespacedName,
-  selectionUse,
-  unknownUse,
-  unused,
-  used,
-  type Detector,
-  type ClusterView,
-} from '../references/detector.ts'
+import { unknownUse, unused, used, type Use } from '../../model/resource.ts'
+import { kindAndName, namespacedName, selectionUse, type Detector, type ClusterView } from '../references/detector.ts'
+import { addNames, annotationTexts } from '../references/mentions.ts'
 import { podSourceKinds, podSources } from '../references/pod-specs.ts'
 import type { ReferrerKind } from '../references/referrer-types.ts'
 
@@ -25,7 +17,7 @@ export const serverCallKinds = [
 /** Services: unused without endpoints, unless a workload that is asleep or an admission webhook stands behind them. */
 export const serviceDetector: Detector = {
   kinds: ['Service'],
-  needs: [...podSourceKinds, 'endpoints', 'endpointslices', ...serverCallKinds, 'ingresses'],
+  needs: [...podSourceKinds, 'endpoints', 'endpointslices', ...serverCallKinds, 'ingresses', 'services'],
   prepare(cluster) {
     const served = servedIn(cluster)
     const routed = routedIn(cluster)
@@ -33,8 +25,8 @@ export const serviceDetector: Detector = {
     const pods = podsByNamespace(cluster)
     return (object) => {
       const { name, namespace = '', annotations = {} } = object.metadata
-      const { selector, type } = object.spec as { selector?: Record<string, string>; type?: string }
-      if (type === 'ExternalName') return used('a name outside the cluster')
+      const { selector, externalName } = object.spec as ServiceSpec
+      if (externalName !== undefined) return used(`callers that it sends to ${externalName}`)
       if (namespace === 'default' && name === 'kubernetes') return used('the cluster itself')
       if (Object.keys(annotations).some(wakes)) return used('callers that wake it')
       const place = namespacedName(namespace, name)
@@ -91,19 +83,33 @@ function servedIn(cluster: ClusterView): ReadonlyMap<string, string> {
   return served
 }
 
-/** Services that an Ingress sends requests to: a backend without endpoints now may have some later. */
+interface ServiceSpec {
+  readonly selector?: Record<string, string>
+  readonly externalName?: string
+}
+
+/** Services that an Ingress or an ExternalName sends requests to: one without endpoints now may have some later. */
 function routedIn(cluster: ClusterView): ReadonlyMap<string, string> {
-  return new Map(
-    cluster
-      .list('ingresses')
-      .flatMap((ingress) =>
-        backendsOf(ingress).flatMap(({ service }) =>
-          service?.name
-            ? [[namespacedName(ingress.metadata.namespace, service.name), kindAndName(ingress)] as const]
-            : [],
-        ),
-      ),
-  )
+  const routed = new Map<string, string>()
+  const add = (from: StoredObject, text: string) => {
+    for (const place of placesIn(text, from.metadata.namespace)) routed.set(place, kindAndName(from))
+  }
+  for (const service of cluster.list('services')) add(service, (service.spec as ServiceSpec).externalName ?? '')
+  for (const ingress of cluster.list('ingresses')) {
+    for (const text of annotationTexts(ingress.metadata.annotations)) add(ingress, text)
+    for (const { service } of backendsOf(ingress)) add(ingress, service?.name ?? '')
+  }
+  return routed
+}
+
+/** The Services that hosts in a text may mean: `web` here, `login` of `edge` in `http://login.edge.svc.cluster.local/check`. */
+function placesIn(text: string, namespace: string | undefined): readonly string[] {
+  const names = new Set<string>()
+  addNames(names, text)
+  return [...names].map((name) => {
+    const [service = '', its] = name.split('.')
+    return namespacedName(its ?? namespace, service)
+  })
 }
 
 function backendsOf({ spec }: StoredObject): readonly Backend[] {

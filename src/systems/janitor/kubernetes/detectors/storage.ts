@@ -1,4 +1,5 @@
-import { kindAndName, namespacedName, unlessCustomUse, unused, used, type Detector } from '../references/detector.ts'
+import { kindAndName, namespacedName, unlessCustomUse, type Detector } from '../references/detector.ts'
+import { unused, used } from '../../model/resource.ts'
 import { ephemeralClaims, hasController, podSourceKinds, podSources, referencesOf } from '../references/pod-specs.ts'
 
 /** Claims: in use when a pod or template mounts them, a StatefulSet would again, or another claim is a copy of them. */

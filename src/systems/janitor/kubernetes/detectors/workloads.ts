@@ -1,14 +1,11 @@
 import type { StoredObject } from '../../../../kube/object.ts'
 import { nextCronTime, scheduleFault } from '../../../../kube/calendar/cron.ts'
 import { parseTime } from '../../../../kube/time.ts'
-import type { Use } from '../../model/resource.ts'
+import { unknownUse, unused, used, type Use } from '../../model/resource.ts'
 import {
   kindAndName,
   unlessCustomUse,
   namespacedName,
-  unknownUse,
-  unused,
-  used,
   type Detector,
   type ClusterView,
 } from '../references/detector.ts'

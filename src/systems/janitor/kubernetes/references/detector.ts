@@ -1,6 +1,6 @@
 import type { StoredObject } from '../../../../kube/object.ts'
 import type { Requirement } from '../../../../kube/selector.ts'
-import type { Use } from '../../model/resource.ts'
+import { unused, type Use } from '../../model/resource.ts'
 import type { ReferrerKind } from './referrer-types.ts'
 
 /** A cluster as detectors read it, at one time. Reading a list that may be incomplete throws. */
@@ -23,18 +23,6 @@ export interface Detector {
   readonly looksInside?: boolean
   /** Reads the cluster once, then answers for each object. */
   prepare(cluster: ClusterView): (object: StoredObject) => Use
-}
-
-export function used(by: string): Use {
-  return { state: 'used', by }
-}
-
-export function unused(because: string, since?: number): Use {
-  return { state: 'unused', because, ...(since === undefined ? {} : { since }) }
-}
-
-export function unknownUse(because: string): Use {
-  return { state: 'unknown', because }
 }
 
 /** The use by custom resources; if there is none, the object is unused for the given reason. */

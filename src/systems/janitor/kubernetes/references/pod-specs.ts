@@ -21,6 +21,7 @@ interface Named {
 
 interface Container {
   readonly name?: string
+  readonly image?: string
   readonly command?: readonly string[]
   readonly args?: readonly string[]
   readonly env?: readonly {
@@ -61,7 +62,7 @@ export const podSourceKinds = [
 ] as const satisfies readonly ReferrerKind[]
 
 /** Every pod and pod template of a cluster. */
-export function* podSources(cluster: ClusterView): Generator<PodSource> {
+export function* podSources(cluster: Pick<ClusterView, 'list'>): Generator<PodSource> {
   for (const kind of podSourceKinds) {
     for (const owner of cluster.list(kind)) {
       const template = templateOf(owner)
@@ -135,7 +136,7 @@ export function hasController({ metadata }: StoredObject): boolean {
   return metadata.ownerReferences?.some(({ controller }) => controller) ?? false
 }
 
-function containersOf({ containers = [], initContainers = [], ephemeralContainers = [] }: PodSpec) {
+export function containersOf({ containers = [], initContainers = [], ephemeralContainers = [] }: PodSpec) {
   return [...containers, ...initContainers, ...ephemeralContainers]
 }
 

@@ -1,0 +1,91 @@
+import { createHash } from 'node:crypto'
+import type { EnvironmentClass } from '../../apis/environment-class.ts'
+import { sojournNamespace } from '../../apis/group.ts'
+import type { ForgeType } from '../../apis/pipeline.ts'
+import type { Client } from '../../client/client.ts'
+import { ResponseCache } from '../../forges/forge-api.ts'
+import type { Forge } from '../../forges/forge.ts'
+import { openForge } from '../../forges/open-forge.ts'
+import { parsePullUrl } from '../../forges/pull-address.ts'
+import type { PullAccess } from '../../forges/pull-requests.ts'
+import { RateLimiter } from '../../forges/rate-limiter.ts'
+import { repositoryAddress } from '../../forges/repository-address.ts'
+import { permanent } from '../../git/promotion-error.ts'
+import { secrets } from '../../kube/core-types.ts'
+import type { Place } from '../../kube/object.ts'
+import { ignoring } from '../../kube/status-error.ts'
+import type { ControllerPorts } from '../../runtime/controller/controller.ts'
+import type { Http } from '../../runtime/http/http.ts'
+
+/** The credential for a pull request, or why there is none. A token is only ever used for the repositories it was given for. */
+export function accessTo(
+  url: string,
+  {
+    ownSecret,
+    environmentClass,
+  }: { readonly ownSecret: Required<Place> | undefined; readonly environmentClass: EnvironmentClass | undefined },
+): PullAccess | { readonly reason: 'InvalidURL' | 'NotAllowed'; readonly message: string } {
+  const address = parsePullUrl(url)
+  if (!address)
+    return { reason: 'InvalidURL', message: 'spec.pullRequest.url is not the https address of a pull request' }
+  if (ownSecret) return { address, secret: ownSecret, by: 'environment' }
+  const { forges = [] } = environmentClass?.spec.pullRequest ?? {}
+  const forge = forges.find(
+    ({ host, type, repositories }) =>
+      host === address.host &&
+      // The path is read in the same way as it was matched: a decoded slash would be another repository.
+      (type === 'forgejo' ? 'gitea' : type) === address.type &&
+      !/%(?:2f|5c|2e)/i.test(address.repository) &&
+      repositories.some((each) => matchesGlob(each, address.repository)),
+  )
+  if (!forge)
+    return {
+      reason: 'NotAllowed',
+      message: `no entry of spec.pullRequest.forges of the class allows ${address.host}/${address.repository}, and the environment names no secretRef`,
+    }
+  const secret = { namespace: sojournNamespace, name: forge.secretRef.name }
+  return { address: { ...address, type: forge.type }, secret, by: 'class' }
+}
+
+/** `acme/*` matches every repository of acme; an asterisk stands for any text without a slash. */
+function matchesGlob(pattern: string, text: string): boolean {
+  const parts = pattern.split('*').map((part) => part.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&'))
+  return new RegExp(`^${parts.join('[^/]*')}$`, 'i').test(text)
+}
+
+/** Requests per second and credential, where a forge allows fewer or more than one: a share of that. */
+const budgets: Partial<Record<ForgeType, number>> = {
+  github: 1000 / 3600,
+  gitlab: 5,
+  'bitbucket-cloud': 300 / 3600,
+}
+
+export interface ForgesPorts {
+  readonly client: Client
+  readonly ports: Pick<ControllerPorts, 'clock'>
+  /** Reaches the hosts that tenants name, and those that administrators do. */
+  readonly http: Readonly<Record<PullAccess['by'], Http>>
+}
+
+/** Opens the APIs of forges with the credentials of accesses, within one budget for each host and credential. */
+export function forgeOpener({ client, http, ports }: ForgesPorts): (access: PullAccess) => Promise<Forge> {
+  const limiters = new Map<ForgeType, RateLimiter>()
+  const cache = new ResponseCache()
+  return async ({ address: { type, repositoryUrl }, secret, by }) => {
+    const found = await client.get(secrets, secret).catch(ignoring('NotFound'))
+    const data = (found?.data ?? {}) as Readonly<Record<string, string>>
+    const field = (name: string) => data[name] && Buffer.from(data[name], 'base64').toString('utf8').trim()
+    const token = field('token') ?? field('password')
+    if (!token) throw permanent('CredentialsMissing', `Secret ${secret.namespace}/${secret.name} has no token`)
+    const limiter =
+      limiters.get(type) ?? new RateLimiter({ now: () => ports.clock.now(), perSecond: budgets[type] ?? 1 })
+    limiters.set(type, limiter)
+    const credential = createHash('sha256').update(token).digest('hex').slice(0, 16)
+    return openForge(type, repositoryAddress(type, repositoryUrl), {
+      http: limiter.wrap(http[by], credential),
+      token,
+      ca: field('caFile') ?? field('ca.crt'),
+      cache,
+    })
+  }
+}

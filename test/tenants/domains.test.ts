@@ -1,0 +1,84 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { services } from '../../src/kube/core-types.ts'
+import { findCondition, type Condition } from '../../src/kube/conditions.ts'
+import type { KubeObject } from '../../src/kube/object.ts'
+import { refTo } from './manifests.ts'
+import { until, worlds, type TenantWorld } from './tenant-world.ts'
+
+/** A Service that claims domains at the proxy, and the Deployment behind it. */
+function claim(namespace: string, name: string, domains: string): readonly KubeObject[] {
+  const labels = { app: name }
+  const template = { metadata: { labels }, spec: { containers: [{ name: 'web', image: 'web:1' }] } }
+  const annotations = { 'proxless/domains': domains, 'proxless/deployment': name }
+  return [
+    {
+      apiVersion: 'apps/v1',
+      kind: 'Deployment',
+      metadata: { namespace, name },
+      spec: { replicas: 0, selector: { matchLabels: labels }, template },
+    },
+    {
+      apiVersion: 'v1',
+      kind: 'Service',
+      metadata: { namespace, name, annotations },
+      spec: { selector: labels, ports: [{ port: 80 }] },
+    },
+  ]
+}
+
+describe.each(worlds)('domains of Services: $name', ({ start }) => {
+  let world: TenantWorld
+  beforeAll(async () => void (world = await start({ roles: ['activator'] })))
+  afterAll(() => world?.[Symbol.asyncDispose]())
+
+  async function apply(user: 'tenant' | 'neighbour', name: string, domains: string): Promise<void> {
+    for (const manifest of claim(user === 'tenant' ? 'a' : 'b', name, domains)) await world.create(user, manifest)
+  }
+
+  const condition = async (namespace: string, name: string, type: string) => {
+    const found = await world.get(refTo(namespace, name, 'Service'))
+    return findCondition((found?.status as { conditions?: readonly Condition[] } | undefined)?.conditions, type)
+  }
+  const claimed = (host: string) =>
+    until(async () => {
+      const { items } = await world
+        .as('administrator')
+        .list(
+          { group: '', version: 'v1', kind: 'ConfigMap', plural: 'configmaps', namespaced: true },
+          { namespace: 'sojourn-system' },
+        )
+      return JSON.stringify(items).includes(`\\"${host}\\"`) || undefined
+    })
+  /** Waits until both Services are told of the conflict; what the later one is told. */
+  const isLost = async (name: string) => {
+    const lost = await until(() => condition('a', name, 'sojourn.dev/DomainConflict'))
+    await until(() => condition('b', name, 'sojourn.dev/DomainConflict'))
+    expect(JSON.stringify(lost)).not.toMatch(/\bb\//)
+    return lost.status
+  }
+
+  it('76: an older Service that is annotated later does not take a domain over', async () => {
+    await apply('tenant', 'c76', '')
+    await apply('neighbour', 'c76', 'c76.example.org')
+    await claimed('c76.example.org')
+    const body = { metadata: { annotations: { 'proxless/domains': 'c76.example.org' } } }
+    await world.as('tenant').patch(services, { namespace: 'a', name: 'c76' }, { type: 'merge', body })
+    expect(await isLost('c76')).toBe('True')
+  })
+
+  it.each([
+    ['77: a wildcard over a host', 'c77.example.net', '*.example.net'],
+    ['78: a host under a wildcard', '*.c78.example.org', 'x.c78.example.org'],
+    ['79: capitals', 'c79.example.org', 'C79.Example.ORG'],
+    ['79: a dot at the end', 'c79-dot.example.org', 'c79-dot.example.org.'],
+    ['79: a port', 'c79-port.example.org', 'c79-port.example.org:8080'],
+    ['79: letters beyond ASCII', 'xn--bcher-kva.example.org', 'BÜCHER.example.org'],
+    ['79: full-width letters', 'c79-wide.example.org', 'ｃ79-wide.example.org'],
+  ])('%s of another namespace is refused', async (attack, first, second) => {
+    const name = `c${attack.toLowerCase().replaceAll(/[^a-z0-9]+/g, '-')}`
+    await apply('neighbour', name, first)
+    await claimed(first)
+    await apply('tenant', name, second)
+    expect(await isLost(name)).toBe('True')
+  })
+})
