@@ -60,7 +60,7 @@ describe.skipIf(missingSshd)('a pipeline whose repository is reached by SSH', ()
     )
     expect(forge.requests.filter(({ path }) => !path.startsWith('/api/v3/'))).toEqual([])
     // The server may be told of the end a moment after the client has gone on.
-    await vi.waitFor(async () => expect(await server.connections()).toBe(0))
+    await vi.waitFor(async () => expect(await server.connections()).toBe(0), 20_000)
   })
 
   it.each([

@@ -35,7 +35,7 @@ describe('quotas', () => {
     kubernetes.start({ server, uid: randomUUID, call })
     client = new Client(server.transport)
     await client.create(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'team' } })
-    await vi.waitFor(() => client.get(configMaps, { namespace: 'team', name: 'kube-root-ca.crt' }))
+    await vi.waitFor(() => client.get(configMaps, { namespace: 'team', name: 'kube-root-ca.crt' }), 20_000)
   })
   afterAll(() => server.close())
   const quota = (name: string, spec: object) =>
@@ -58,9 +58,9 @@ describe('quotas', () => {
     // The namespace has one from the start, the certificate of the server.
     const results = await Promise.allSettled(['a', 'b', 'c', 'd', 'e', 'f'].map(map))
     expect(results.filter(({ status }) => status === 'fulfilled')).toHaveLength(3)
-    await vi.waitFor(async () => expect(await used('maps')).toEqual({ 'count/configmaps': '4' }))
+    await vi.waitFor(async () => expect(await used('maps')).toEqual({ 'count/configmaps': '4' }), 20_000)
     await client.request({ method: 'DELETE', path: '/api/v1/namespaces/team/configmaps/a' })
-    await vi.waitFor(async () => expect(await used('maps')).toEqual({ 'count/configmaps': '3' }))
+    await vi.waitFor(async () => expect(await used('maps')).toEqual({ 'count/configmaps': '3' }), 20_000)
   })
 
   it('count only the Pods of their scopes', async () => {
@@ -70,7 +70,7 @@ describe('quotas', () => {
     await expect(pod('second', '1')).rejects.toThrow(
       'pods "second" is forbidden: exceeded quota: cpu, requested: requests.cpu=1, used: requests.cpu=1, limited: requests.cpu=1500m',
     )
-    await vi.waitFor(async () => expect(await used('best-effort')).toEqual({ pods: '0' }))
+    await vi.waitFor(async () => expect(await used('best-effort')).toEqual({ pods: '0' }), 20_000)
   })
 })
 

@@ -94,7 +94,7 @@ describe('webhooks', () => {
     kubernetes.start({ server, uid: randomUUID, call: webhookCaller({ http: network.http, store }) })
     client = new Client(server.transport)
     // A controller writes it at any moment after the start.
-    await vi.waitFor(() => client.get(configMaps, { namespace: 'default', name: 'kube-root-ca.crt' }))
+    await vi.waitFor(() => client.get(configMaps, { namespace: 'default', name: 'kube-root-ca.crt' }), 20_000)
   })
   afterEach(async () => {
     for (const path of registered.splice(0)) await remove(path)

@@ -73,7 +73,7 @@ export function itUninstallsWhatHelmInstalled(cluster: () => HelmCluster): void 
       spec: { ttl: '0s', helm: { release: 'preview', delete: true, ...helm } },
     })
     const left = () => get('cleaner.vtex.dev/v1alpha', 'Cleaner', 'away', namespace)
-    await vi.waitFor(async () => expect(await left()).toBeUndefined(), { timeout: 40_000, interval: 250 })
+    await vi.waitFor(async () => expect(await left()).toBeUndefined(), { timeout: 40_000, interval: 250 }, 20_000)
   }
 
   const list = async (namespace: string, env: Readonly<Record<string, string>> = {}) =>
@@ -115,8 +115,9 @@ export function itUninstallsWhatHelmInstalled(cluster: () => HelmCluster): void 
       )
       expect(hooks.map((job) => job !== undefined)).toEqual([true, false, false])
       expect(hooks[0]).toMatchObject({ status: { succeeded: 1 } })
-      await vi.waitFor(async () =>
-        expect(await events(namespace)).toContain('HelmReleaseUninstalled uninstalled release preview'),
+      await vi.waitFor(
+        async () => expect(await events(namespace)).toContain('HelmReleaseUninstalled uninstalled release preview'),
+        20_000,
       )
       // A release of the same name can be installed again.
       await helm(`install preview ${chart} -n ${namespace} --take-ownership`, env)
