@@ -28,6 +28,8 @@ await describeWith(['helm'], 'the chart', () => {
       Object.fromEntries(
         objects
           .filter(({ kind, metadata }) => /^(Cluster)?Role$/.test(kind) && !metadata.name?.includes('metrics'))
+          // What exists only while Helm uninstalls has a test of its own.
+          .filter(({ metadata }) => !metadata.annotations?.['helm.sh/hook'])
           .map(({ kind, metadata, rules, aggregationRule }) => [
             `${kind} ${metadata.name}`,
             { rules, aggregationRule },
@@ -37,6 +39,19 @@ await describeWith(['helm'], 'the chart', () => {
       expect(rulesOf(await render(`--set tenancy.admission=${admission}`))).toEqual(
         rulesOf(installManifests({ ...options, admission })),
       )
+  })
+
+  it('grants more only while Helm uninstalls: to scale the own Deployment', async () => {
+    const granted = (await render())
+      .filter(({ kind, metadata }) => /Role$/.test(kind) && metadata.annotations?.['helm.sh/hook'] === 'pre-delete')
+      .map(({ kind, metadata, rules }) => [kind, metadata.annotations?.['helm.sh/hook-delete-policy'], rules])
+    expect(granted).toEqual([
+      [
+        'Role',
+        'before-hook-creation,hook-succeeded',
+        [{ apiGroups: ['apps'], resources: ['deployments/scale'], resourceNames: ['sojourn'], verbs: ['patch'] }],
+      ],
+    ])
   })
 
   it('registers the same webhook as "sojourn install", unless it is disabled', async () => {
