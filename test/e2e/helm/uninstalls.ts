@@ -73,7 +73,7 @@ export function itUninstallsWhatHelmInstalled(cluster: () => HelmCluster): void 
       spec: { ttl: '0s', helm: { release: 'preview', delete: true, ...helm } },
     })
     const left = () => get('cleaner.vtex.dev/v1alpha', 'Cleaner', 'away', namespace)
-    await vi.waitFor(async () => expect(await left()).toBeUndefined(), { timeout: 40_000, interval: 250 }, 20_000)
+    await vi.waitFor(async () => expect(await left()).toBeUndefined(), { timeout: 40_000, interval: 250 })
   }
 
   const list = async (namespace: string, env: Readonly<Record<string, string>> = {}) =>
