@@ -264,6 +264,27 @@ describe('a Bond to something in another cluster, with leave', () => {
     expect(await both.condition()).toMatchObject({ reason: 'Bound' })
   })
 
+  it('lets go of a namespace that is written meanwhile, though the database goes as soon as it may', async () => {
+    await both.bind('Deny')
+    let writes = 0
+    both.way = new Client(
+      async (request) => {
+        const { method, path } = request
+        // Somebody else is faster once, so that the first patch conflicts.
+        if (method === 'PATCH' && path === '/api/v1/namespaces/team' && writes++ === 0)
+          await both.give(`${id}/team, others`)
+        const response = await far.world.server.transport(request)
+        if (method === 'PATCH' && path.endsWith('/configmaps/database')) await far.remove('database')
+        return response
+      },
+      { cluster: 'far' },
+    )
+    await letGo()
+    expect(writes).toBe(2)
+    expect(await far.left()).toEqual([])
+    expect((await both.space()).metadata.labels?.[inUseLabel]).toBeUndefined()
+  })
+
   it('is named by a drain, which does not reach there', async () => {
     await both.bind('Hold')
     const { problems } = await drain(here.world.client, { dryRun: true, clock: here.world.clock })

@@ -146,13 +146,14 @@ class BondReconciler {
     const { events, ports } = this.#options
     const marker = this.#marker
     const work = async () => {
-      const isMarked =
-        home && object && type && mark
-          ? await marker.mark({ home, type, object, origin, namespaceObject }, mark, self)
+      // The namespace first: once the object is free it may go, and its absence has to be confirmed before the rest is taken off.
+      const isSpaceMarked =
+        home && namespaceObject
+          ? await marker.markRemoteNamespace({ home, object: namespaceObject, origin }, self)
           : false
       await marker.markNamespaces(self)
-      if (!home || !namespaceObject) return isMarked
-      return (await marker.markRemoteNamespace({ home, object: namespaceObject, origin }, self)) || isMarked
+      if (!home || !object || !type || !mark) return isSpaceMarked
+      return (await marker.mark({ home, type, object, origin, namespaceObject }, mark, self)) || isSpaceMarked
     }
     try {
       return (await (origin === '' ? work() : withTimeout(ports.clock, work))) ? 'changed' : 'unchanged'
