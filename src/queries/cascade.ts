@@ -6,7 +6,7 @@ import type { Client } from '../client/client.ts'
 import type { DiscoveredType } from '../client/discovery.ts'
 import { protectionOf } from '../departures/door/protection.ts'
 import { apiVersionOf, groupResource, type StoredObject } from '../kube/object.ts'
-import { ignoring } from '../kube/status-error.ts'
+import { ignoring, isStatusError } from '../kube/status-error.ts'
 import { bondEdgesOf } from '../systems/collector/bonds/edges-of-bonds.ts'
 import { contentsOf, Graph } from '../systems/collector/graph/graph.ts'
 import { preview, type Preview, describeObstacle, obstaclesOf } from '../systems/collector/preview/preview.ts'
@@ -26,9 +26,9 @@ export async function previewCascade(
   object: StoredObject,
   options: CascadeOptions,
 ): Promise<Preview & { readonly obstacles: readonly string[] }> {
-  const { graph, types, unknownKinds } = await readGraph(client, options)
+  const { graph, types, unknownKinds } = await readGraph(client, object, options)
   const optOuts = await listOf<CleanupOptOut>(client, cleanupOptOut.type)
-  const bonds = await listOf<Bond>(client, bond.type)
+  const bonds = await listOf<Bond>(client, bond.type, namespaceOf(object))
   const root = graph.find(object.metadata.uid) ?? graph.put(object)
   const bondEdges = bondEdgesOf(graph, bonds)
   const found = preview(graph, root, {
@@ -46,15 +46,22 @@ export async function previewCascade(
 
 /** What the deletion of an object waits for, in words; empty when nothing holds it. */
 export async function obstacles(client: Client, object: StoredObject): Promise<readonly string[]> {
-  const { graph } = await readGraph(client, {})
+  const { graph } = await readGraph(client, object, {})
   const root = graph.find(object.metadata.uid)
   if (root === undefined) return []
   const bondEdges = bondEdgesOf(graph, await listOf<Bond>(client, bond.type))
   return obstaclesOf(graph, bondEdges, root).map(describeObstacle)
 }
 
+/** Where all that an object owns and holds must be, save what a Bond leads to; undefined for other cluster-scoped objects. */
+function namespaceOf({ apiVersion, kind, metadata: { name, namespace } }: StoredObject): string | undefined {
+  return apiVersion === 'v1' && kind === 'Namespace' ? name : namespace
+}
+
+/** Kinds that a user may not list in all namespaces are read in the namespace of the object. */
 async function readGraph(
   client: Client,
+  object: StoredObject,
   { onProgress }: Pick<CascadeOptions, 'onProgress'>,
 ): Promise<{ graph: Graph; types: readonly DiscoveredType[]; unknownKinds: readonly string[] }> {
   const graph = new Graph()
@@ -67,18 +74,24 @@ async function readGraph(
   const kinds = types.filter(
     (type, index) => types.findIndex((other) => groupResource(other) === groupResource(type)) === index,
   )
+  const namespace = namespaceOf(object)
   for (const [index, type] of kinds.entries()) {
     let read = 0
-    try {
-      for await (const { items, metadata } of client.listAll(type, { metadataOnly: true })) {
+    const readAll = async (where: { readonly namespace?: string }) => {
+      for await (const { items, metadata } of client.listAll(type, { ...where, metadataOnly: true })) {
         for (const item of items) graph.put({ ...item, apiVersion: apiVersionOf(type), kind: type.kind })
         read += items.length
         const ofKind = read === 0 ? 1 : read / (read + (metadata.remainingItemCount ?? 0))
         onProgress?.((index + ofKind) / kinds.length)
       }
-    } catch {
-      unknownKinds.push(type.plural)
     }
+    const isEnough = type.namespaced && namespace !== undefined && groupResource(type) !== groupResource(bond.type)
+    await readAll({})
+      .catch((error: unknown) => {
+        if (!isEnough || !isStatusError(error, 'Forbidden')) throw error
+        return readAll({ namespace })
+      })
+      .catch(() => unknownKinds.push(type.plural))
   }
   return { graph, types, unknownKinds }
 }
@@ -112,7 +125,12 @@ function isOf({ status, spec }: Bond, { metadata }: StoredObject): boolean {
 /** These protect from Sojourn's systems only, not from users. */
 const machinery = new Set(['system-namespace', 'own-machinery'])
 
-async function listOf<T>(client: Client, type: Parameters<Client['list']>[0]): Promise<readonly T[]> {
+async function listOf<T>(
+  client: Client,
+  type: Parameters<Client['list']>[0],
+  namespace?: string,
+): Promise<readonly T[]> {
   const list = await client.list<T>(type).catch(ignoring('NotFound', 'Forbidden'))
-  return list?.items ?? []
+  if (list || namespace === undefined) return list?.items ?? []
+  return (await client.list<T>(type, { namespace }).catch(ignoring('NotFound', 'Forbidden')))?.items ?? []
 }

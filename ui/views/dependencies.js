@@ -5,7 +5,7 @@ import { openPanel } from '../dialogs.js'
 import { factList, fill, h, pill } from '../dom.js'
 import { drawGraph } from '../graph.js'
 
-/** @typedef {Omit<Given, 'nodes'> & { nodes: readonly PreviewNode[] }} Preview As it is written. */
+/** @typedef {Omit<Given, 'nodes'> & { nodes: readonly PreviewNode[], total: number, leaving: number }} Preview As it is written: the first nodes, and how many there are. */
 /** @typedef {{ path: string, plural: string, words: string[], namespaced: boolean }} Served */
 
 const policies = ['Background', 'Foreground', 'Orphan']
@@ -35,8 +35,8 @@ const reasons = {
 }
 
 /** Shows what would be deleted with an object, in a panel. @param {Ref} object */
-export function openCascade({ name, uid }) {
-  const panel = openPanel(`If ${name} is deleted`, cascadeOf(uid ?? ''))
+export function openCascade(object) {
+  const panel = openPanel(`If ${object.name} is deleted`, cascadeOf(object))
   panel.classList.add('wide')
 }
 
@@ -54,7 +54,9 @@ export function dependenciesView() {
     fill(result, h('p.empty', {}, 'Loading…'))
     try {
       const found = await lookUp(await resources, kind.value.trim(), namespace.value.trim(), name.value.trim())
-      fill(result, cascadeOf(found.metadata.uid))
+      const { apiVersion, kind: word, metadata } = found
+      const { namespace: place, name: own, uid } = metadata
+      fill(result, cascadeOf({ apiVersion, kind: word, namespace: place, name: own, uid }))
     } catch (error) {
       fill(result, h('p.problem', { role: 'alert' }, messageIn(error)))
     }
@@ -120,13 +122,14 @@ async function lookUp(paths, word, namespace, name) {
   return ask(`${found.path}${place}/${found.plural}/${encodeURIComponent(name)}`)
 }
 
-/** @param {string} uid */
-function cascadeOf(uid) {
+/** @param {Ref} object */
+function cascadeOf({ apiVersion, kind, namespace, name, uid }) {
+  const object = { apiVersion, kind, namespace, name, uid }
   const picture = h('div', { 'aria-live': 'polite' })
   const load = async (/** @type {string} */ policy) => {
     fill(picture, h('p.empty', {}, 'Loading…'))
     try {
-      const body = { uid, policy }
+      const body = { object, policy }
       fill(picture, ...pictureOf(await ask('/sojourn/v1alpha1/cascade-preview', { method: 'POST', body })))
     } catch (error) {
       fill(picture, h('p.problem', { role: 'alert' }, messageIn(error)))
@@ -139,7 +142,7 @@ function cascadeOf(uid) {
 }
 
 /** @param {Preview} preview */
-function pictureOf({ nodes, complete, unknownKinds }) {
+function pictureOf({ nodes, complete, unknownKinds, total, leaving }) {
   const drawn = nodes.slice(0, maxDrawn)
   const about = h('div.about', { role: 'status' })
   const select = (/** @type {string} */ id) => {
@@ -150,11 +153,15 @@ function pictureOf({ nodes, complete, unknownKinds }) {
   if (root && root.action !== 'delete') fill(about, aboutNode(root, nodes))
   const label = `What is deleted with ${root?.ref.kind} ${root?.ref.name}`
   return [
-    h('p.told', {}, summaryOf(nodes), legend(drawn)),
-    !complete && h('p.problem', {}, `Incomplete: could not read ${unknownKinds.join(', ')}.`),
+    h('p.told', {}, summaryOf(nodes[0], total, leaving), legend(drawn)),
+    !complete &&
+      h(
+        'p.problem',
+        {},
+        `Incomplete: you may not list, or the cluster does not answer for, ${unknownKinds.join(', ')}.`,
+      ),
     drawing(drawGraph(drawn.map(graphNode), { label, onSelect: select })),
-    nodes.length > maxDrawn &&
-      h('p', {}, `Showing the first ${maxDrawn} objects; ${nodes.length - maxDrawn} more are not drawn.`),
+    total > maxDrawn && h('p', {}, `Showing the first ${maxDrawn} objects; ${total - maxDrawn} more are not drawn.`),
     about,
     h(
       'details',
@@ -184,13 +191,11 @@ function legend(nodes) {
   return h('span.pills', {}, ...[...there].map((action) => pill(...actions[action])))
 }
 
-/** @param {readonly PreviewNode[]} nodes */
-function summaryOf([root, ...others]) {
+/** @param {PreviewNode | undefined} root @param {number} total @param {number} leaving */
+function summaryOf(root, total, leaving) {
   if (!root) return ''
   const isLeaving = root.action === 'delete'
-  const along = others.filter(({ action }) => action === 'delete').length
-  const leaving = along + (isLeaving ? 1 : 0)
-  const staying = others.length - along
+  const staying = total - leaving - (isLeaving ? 0 : 1)
   const itself = isLeaving ? '' : `${root.ref.name} ${actions[root.action][0]}. `
   const left =
     leaving === 0 ? 'Nothing is deleted' : `${leaving} ${leaving === 1 ? 'object is deleted' : 'objects are deleted'}`

@@ -146,12 +146,11 @@ export const systems: Readonly<Partial<Record<Role, StartSystem>>> = {
   },
 
   async collector(instance) {
-    const { config, client, informers, door, events, actAs, clusters, embedded, routes, lifecycle } = instance
+    const { config, client, informers, door, events, actAs, clusters, embedded, lifecycle } = instance
     const ports = leaderPorts(instance, 'collector')
     const { bondController } = await import('../../systems/collector/bonds/bond-controller.ts')
     const { Collector } = await import('../../systems/collector/controller.ts')
     const { dependsOnController } = await import('../../systems/collector/bonds/depends-on-controller.ts')
-    const { cascadeRoute } = await import('../../systems/collector/route.ts')
     const ownsReferences = await isEmbedded(client)
     const common = { client, informers, door, events, actAs, ports }
     const collector = new Collector({ ...common, ...embedded, ownsReferences, collectCycles: config.collectCycles })
@@ -167,7 +166,6 @@ export const systems: Readonly<Partial<Record<Role, StartSystem>>> = {
       }),
     )
     lifecycle.run('collector', dependsOnController({ ...common, world: collector.world, needsOptIn: !ownsReferences }))
-    routes.add(cascadeRoute(collector, mayGet(client)))
   },
 }
 

@@ -7,6 +7,7 @@ import type { Route, RouteRequest, RouteResponse, RouteUser } from '../../runtim
 import type { Config } from '../config/config.ts'
 import type { forecastDocument as Documented } from '../../forecast/event.ts'
 import { readAssumption, type Assumption } from '../../forecast/assumption.ts'
+import { Turns } from './turns.ts'
 
 export interface ForecastRoutePorts {
   /** A client with the rights of this user. */
@@ -16,7 +17,6 @@ export interface ForecastRoutePorts {
 }
 
 const maxForMs = 366 * 86_400_000
-const maxConcurrent = 2
 /** A user waits for the answer: a shorter forecast in time is better than a whole one too late. */
 const withinMs = 30_000
 
@@ -26,8 +26,7 @@ const withinMs = 30_000
  * `accept: text/calendar` the answer is iCalendar.
  */
 export function forecastRoute({ clientAs, clock, config }: ForecastRoutePorts): Route {
-  /** Whose forecasts are running. */
-  const running = new Set<string>()
+  const turns = new Turns('a forecast')
   return {
     method: 'POST',
     path: '/sojourn/v1alpha1/forecast',
@@ -36,35 +35,21 @@ export function forecastRoute({ clientAs, clock, config }: ForecastRoutePorts): 
       const now = clock.now()
       const request = readRequest(body, now)
       if ('problem' in request) return { status: 400, body: { message: request.problem } }
-      const caller = callerOf(user)
-      if (running.has(caller))
-        return busy(`a forecast of ${caller} is running, and each user has one at a time: try again in 5 seconds`)
-      if (running.size >= maxConcurrent) return busy('two forecasts of other users are running: try again in 5 seconds')
-      running.add(caller)
-      try {
-        // Loaded on first use: a forecast needs most of the product, and many servers never run one.
-        const { readSnapshot } = await import('../../forecast/cluster-snapshot.ts')
-        const { forecastOnThread } = await import('../threads/forecast-thread.ts')
-        const snapshot = await readSnapshot(clientAs(user))
-        const options = { config, now, forMs: request.forMs, assumptions: request.assumptions, withinMs }
-        return await answer(await forecastOnThread({ snapshot, options }), headers)
-      } catch (error) {
-        if (error instanceof ConfigError) return { status: 400, body: { message: error.message } }
-        throw error
-      } finally {
-        running.delete(caller)
-      }
+      return turns.take(user, async () => {
+        try {
+          // Loaded on first use: a forecast needs most of the product, and many servers never run one.
+          const { readSnapshot } = await import('../../forecast/cluster-snapshot.ts')
+          const { forecastOnThread } = await import('../threads/forecast-thread.ts')
+          const snapshot = await readSnapshot(clientAs(user))
+          const options = { config, now, forMs: request.forMs, assumptions: request.assumptions, withinMs }
+          return await answer(await forecastOnThread({ snapshot, options }), headers)
+        } catch (error) {
+          if (error instanceof ConfigError) return { status: 400, body: { message: error.message } }
+          throw error
+        }
+      })
     },
   }
-}
-
-/** Who has one forecast at a time: a user, or all ServiceAccounts of a namespace, which its tenant creates at will. */
-function callerOf({ name }: RouteUser): string {
-  return /^system:serviceaccount:[^:]+/.exec(name)?.[0] ?? name
-}
-
-function busy(message: string): RouteResponse {
-  return { status: 429, headers: { 'retry-after': '5' }, body: { message } }
 }
 
 async function answer(

@@ -4,6 +4,7 @@ import { describeRef, refOf, type StoredObject } from '../../kube/object.ts'
 import type { Route } from '../../runtime/http/route.ts'
 import { restoreDeparture } from '../operations/restore.ts'
 import { actionRoutes } from './actions.ts'
+import { cascadeRoute } from './cascade-route.ts'
 import type { PagePorts } from './page-ports.ts'
 import { namespacesRoute } from './reads.ts'
 
@@ -15,6 +16,7 @@ export function dashboardRoutes(ports: PagePorts): readonly Route[] {
     ...files.map((file) => fileRoute(`/ui/${file}`, `ui/${file}`)),
     restoreRoute(ports),
     namespacesRoute(ports),
+    cascadeRoute(ports),
     ...actionRoutes(ports),
   ]
 }
