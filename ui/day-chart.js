@@ -1,3 +1,4 @@
+/** @import { Workload } from './types.d.ts' */
 import { h, svg } from './dom.js'
 import { formatSpan } from './time.js'
 
@@ -8,6 +9,15 @@ const height = 54
 const bar = width / steps
 
 /** @typedef {{ at: number, requests: number, coldStarts: number, awakeSeconds: number }} Step */
+
+/** The last day of a workload, as the activator notes it there. @param {Workload | undefined} workload @returns {Step[]} */
+export function lastDayOf(workload) {
+  const text = workload?.metadata.annotations?.['sojourn.dev/last-day'] ?? ''
+  return [...text.matchAll(/(\d{1,9}):(\d{1,9})\/(\d{1,9})\/(\d{1,9})/g)].map((entry) => {
+    const [step = 0, requests = 0, coldStarts = 0, awakeSeconds = 0] = entry.slice(1).map(Number)
+    return { at: step * stepMs, requests, coldStarts, awakeSeconds }
+  })
+}
 
 const clock = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit' })
 

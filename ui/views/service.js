@@ -1,9 +1,8 @@
-/** @import { Step } from '../day-chart.js' */
 /** @import { Mirror } from '../mirror.js' */
 /** @import { Rights } from './cards.js' */
 /** @import { Service, View } from '../types.d.ts' */
-import { ApiError, ask, messageIn, patch } from '../api.js'
-import { dayChart } from '../day-chart.js'
+import { messageIn, patch } from '../api.js'
+import { dayChart, lastDayOf } from '../day-chart.js'
 import { confirm } from '../dialogs.js'
 import { factList, fill, h, pill } from '../dom.js'
 import { rightsOf } from '../rights.js'
@@ -15,36 +14,28 @@ import { eventsAbout, eventsPart } from './object.js'
 
 const askEveryMs = 5000
 
-/** @typedef {{ inFlight: number, waiting: number, history: Step[] }} Now its state in the proxy replica that answered */
-
 /** One on-demand Service: its state, the route of its callers, its last day and its Events. @param {{ mirror: Mirror, of: string }} parts @returns {View} */
 export function serviceView({ mirror, of }) {
   const [namespace = '', name = ''] = of.split('/')
   const body = h('div')
   const rights = rightsOf(() => show())
-  /** @type {Now | undefined} */
-  let seen
   /** @type {Awaited<ReturnType<typeof eventsAbout>> | undefined} */
   let events
   let problem = ''
   const find = () => mirror.find('services', namespace, name)
   const show = () => {
     const service = find()
-    if (service)
-      return fill(body, ...serviceDetails(service, { mirror, rights }, { seen, events }), h('p.problem', {}, problem))
+    if (service) return fill(body, ...serviceDetails(service, { mirror, rights }, events), h('p.problem', {}, problem))
     fill(body, mirror.isComplete ? emptyNote(`There is no Service ${name} in ${namespace}.`) : emptyNote('Loading…'))
   }
-  /** Reads Events and history. What cannot be read keeps its last known state. */
+  /** What cannot be read keeps its last known state. */
   const read = async () => {
-    const path = `/sojourn/v1alpha1/on-demand/${encodeURIComponent(namespace)}/${encodeURIComponent(name)}`
-    const [said, day] = await Promise.allSettled([eventsOf(find(), mirror), ask(path)])
-    // Without an activator there is no history.
-    const isUnknown = day.status === 'rejected' && day.reason instanceof ApiError && day.reason.status === 404
-    if (said.status === 'fulfilled') events = said.value
-    if (day.status === 'fulfilled') seen = day.value
-    else if (isUnknown) seen = undefined
-    const failed = [said, isUnknown ? said : day].find(({ status }) => status === 'rejected')
-    problem = failed?.status === 'rejected' ? messageIn(failed.reason) : ''
+    try {
+      events = await eventsOf(find(), mirror)
+      problem = ''
+    } catch (error) {
+      problem = messageIn(error)
+    }
     show()
   }
   const timer = setInterval(() => void read(), askEveryMs)
@@ -66,11 +57,13 @@ export function serviceView({ mirror, of }) {
 /**
  * @param {Service} service
  * @param {{ mirror: Mirror, rights: Rights }} parts
- * @param {{ seen: Now | undefined, events: Awaited<ReturnType<typeof eventsAbout>> | undefined }} read
+ * @param {Awaited<ReturnType<typeof eventsAbout>> | undefined} events
  */
-function serviceDetails(service, { mirror, rights }, { seen, events }) {
+function serviceDetails(service, { mirror, rights }, events) {
   const now = Date.now()
-  const current = serviceStateOf(service, workloadOf(mirror, service), now)
+  const workload = workloadOf(mirror, service)
+  const current = serviceStateOf(service, workload, now)
+  const day = lastDayOf(workload)
   const callers = callersOf(service)
   const { namespace, name } = service.metadata
   return [
@@ -78,16 +71,8 @@ function serviceDetails(service, { mirror, rights }, { seen, events }) {
       'article.card.wide.service',
       { 'aria-label': 'State' },
       h('header', {}, whatNext(current, now), pill(current.state, toneOf(current.state))),
-      seen && dayChart(seen.history, now, 4),
-      factList([
-        ...factsOf(service, current, now),
-        ...(seen
-          ? /** @type {[string, string][]} */ ([
-              ['In flight', `${seen.inFlight}`],
-              ['Waiting', `${seen.waiting}`],
-            ])
-          : []),
-      ]),
+      day.length > 0 && dayChart(day, now, 4),
+      factList(factsOf(service, current, now)),
       faultNote(service),
       callers && h('p.why', {}, callers.message),
       h('p.why', {}, current.why),

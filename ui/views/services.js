@@ -1,22 +1,16 @@
-/** @import { Step } from '../day-chart.js' */
 /** @import { Mirror } from '../mirror.js' */
 /** @import { Rights } from './cards.js' */
 /** @import { Service, View } from '../types.d.ts' */
-import { ask } from '../api.js'
-import { dayChart } from '../day-chart.js'
+import { dayChart, lastDayOf } from '../day-chart.js'
 import { factList, h } from '../dom.js'
 import { isOnDemand, serviceStateOf, workloadOf } from '../service-state.js'
 import { cardHead, cardsView } from './cards.js'
 import { factsOf, faultNote, idOf, powerButton, serviceView, toneOf, whatNext } from './service.js'
 
-const askEveryMs = 5000
-
 /** On-demand services: awake or asleep, since when, and their last day of requests and cold starts. @param {{ mirror: Mirror, of: string }} parts @returns {View} */
 export function servicesView({ mirror, of }) {
   if (of) return serviceView({ mirror, of })
-  /** @type {Map<string, Step[]>} */
-  const days = new Map()
-  const view = cardsView({
+  return cardsView({
     title: 'On-demand services',
     lead: 'On-demand Services sleep without requests and wake with the next one. Each chart shows the last day: bars are requests, dots are requests that waited for a start, the line below shows when it was awake.',
     empty: [
@@ -26,53 +20,29 @@ export function servicesView({ mirror, of }) {
     lists: ['services', 'deployments', 'statefulsets'],
     mirror,
     items: () => mirror.all('services').filter(isOnDemand),
-    card: (service, rights) => serviceCard(service, { mirror, rights }, days.get(idOf(service))),
+    card: (service, rights) => serviceCard(service, { mirror, rights }),
     textOf: ({ metadata }) =>
       `${metadata.name} ${metadata.namespace} ${metadata.annotations?.['proxless/domains'] ?? ''}`,
   })
-  const read = async () => {
-    try {
-      if (await readDays(view.element, days)) view.show()
-    } catch {
-      // Without an activator there is no history.
-      clearInterval(timer)
-    }
-  }
-  const timer = setInterval(() => void read(), askEveryMs)
-  setTimeout(() => void read())
-  return {
-    ...view,
-    close() {
-      clearInterval(timer)
-      view.close()
-    },
-  }
 }
 
-/** @param {Service} service @param {{ mirror: Mirror, rights: Rights }} parts @param {Step[] | undefined} day */
-function serviceCard(service, parts, day) {
+/** @param {Service} service @param {{ mirror: Mirror, rights: Rights }} parts */
+function serviceCard(service, parts) {
   const { namespace, name } = service.metadata
   const now = Date.now()
-  const current = serviceStateOf(service, workloadOf(parts.mirror, service), now)
+  const workload = workloadOf(parts.mirror, service)
+  const current = serviceStateOf(service, workload, now)
+  const day = lastDayOf(workload)
   const { state, why } = current
   return h(
     `article.card.service.${state.toLowerCase()}`,
-    { 'aria-label': `Service ${name}`, 'data-service': idOf(service) },
+    { 'aria-label': `Service ${name}` },
     cardHead({ name }, namespace ?? '', [state, toneOf(state)], `#services/${idOf(service)}`),
     whatNext(current, now),
-    day && dayChart(day, now),
+    day.length > 0 && dayChart(day, now),
     factList(factsOf(service, current, now)),
     faultNote(service),
     h('p.why', {}, why),
     h('div.actions', {}, powerButton(service, parts)),
   )
-}
-
-/** Reads the last day of the visible Services. @param {HTMLElement} page @param {Map<string, Step[]>} days */
-async function readDays(page, days) {
-  const shown = [...page.querySelectorAll('[data-service]')].map((card) => card.getAttribute('data-service') ?? '')
-  if (shown.length === 0) return false
-  const { items } = await ask(`/sojourn/v1alpha1/on-demand?${new URLSearchParams({ of: shown.join(',') })}`)
-  for (const { service, steps } of items) days.set(service, steps)
-  return true
 }

@@ -1,20 +1,16 @@
 import { hostname } from 'node:os'
 import { openFleet } from '../../systems/activator/replicas/fleet.ts'
 import { singleReplica } from '../../systems/activator/replicas/peers.ts'
-import { historyRoute } from '../../systems/activator/history-route.ts'
 import { startActivator, type StartOptions } from '../../systems/activator/start-activator.ts'
 import { sleep } from '../../runtime/time/clock.ts'
-import type { RouteUser } from '../../runtime/http/route.ts'
 import type { Activator } from '../../systems/activator/activator.ts'
 import type { Instance } from './instance.ts'
 import { isAnyAddress } from './networks.ts'
-import { mayGet } from '../../queries/caller-rights.ts'
-import { onDemandRoute } from './on-demand-route.ts'
 import type { Started } from './systems.ts'
 
 /** Starts the activator: alone, or as one of several replicas. */
 export async function startActivatorRole(instance: Instance): Promise<Started> {
-  const { config, client, informers, events, metrics, log, clock, routes, lifecycle } = instance
+  const { config, client, informers, events, metrics, log, clock, lifecycle } = instance
   const { drainMs, drainDelayMs, proxless, part } = config.activator
   for (const name of proxless.unneeded) log.info('variable no longer needed', { name })
   const fleet = lifecycle.isReplicated ? await openFleet({ client, clock, log }, fleetOptions(instance)) : undefined
@@ -26,10 +22,6 @@ export async function startActivatorRole(instance: Instance): Promise<Started> {
     },
   )
   const { activator } = running
-  const mayRead = mayGet(client)
-  const mayReadServices = (user: RouteUser, namespace: string) =>
-    mayRead(user, { apiVersion: 'v1', kind: 'Service', namespace })
-  routes.add(onDemandRoute(activator, mayReadServices), historyRoute(activator))
   // Once the other replicas know this one, requests may arrive, and by then it must know all routes.
   if (fleet) void untilPrepared(instance, activator).then(() => fleet.start(activator))
   let isStopping = false

@@ -3,7 +3,6 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { startTestServer, type TestServer } from '../../../test/apiserver/test-server.ts'
 import { fastClock, startFakeCluster, startReplica, type FakeCluster } from '../../../test/activator/cluster.ts'
 import { eventually, rawClient, roundTrip, startEcho } from '../../../test/activator/proxy.ts'
-import { historyRoute } from './history-route.ts'
 
 const namespace = 'default'
 let server: TestServer
@@ -238,11 +237,8 @@ describe('the activator', () => {
     expect(text).toMatch(/sojourn_activator_requests_total\{route="default\/web",code="2xx"\} [1-9]/)
     expect(text).toMatch(/sojourn_activator_cold_starts_total\{route="default\/web"\} [1-9]/)
     expect(text).toMatch(/sojourn_activator_wait_seconds_count\{route="default\/web"\} [1-9]/)
-    const route = historyRoute(it.activator)
-    const tell = (name: string) => route.handle({ params: { namespace, name } } as never)
-    const { body } = await tell('web')
-    expect(body).toMatchObject({ history: [{ requests: expect.any(Number) as number, coldStarts: 1 }] })
-    expect((await tell('nobody')).status).toBe(404)
+    const lastDay = async () => (await cluster.deployment('web')).metadata.annotations?.['sojourn.dev/last-day']
+    await until(async () => /^\d+:[1-9]\d*\/1\/[1-9]\d*/.test((await lastDay()) ?? ''))
     expect(text).toMatch(/decision="sleep",because="idle"/)
   })
 })

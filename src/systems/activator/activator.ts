@@ -7,12 +7,12 @@ import type { DataPlane } from './proxy/planes/data-plane.ts'
 import { cell, type Counters } from './proxy/routing/counters.ts'
 import { Triggers } from './reconcile/triggers.ts'
 import { UsageScan } from './reconcile/usage-scan.ts'
+import { DayRecorder } from './reconcile/day-recorder.ts'
 import { PeerDrains } from './reconcile/peer-drains.ts'
 import type { DrainReport, PeerService } from './replicas/peers.ts'
 import { ReportedUse, type UseAnswer, type UseReport } from './replicas/reported-use.ts'
 import { UseReporter } from './replicas/use-reporter.ts'
 import { ActivatorMetrics } from './views/activator-metrics.ts'
-import { History, type HistoryStep } from './views/history.ts'
 
 const defaultScanMs = 1000
 const storeSoonMs = 200
@@ -37,7 +37,7 @@ export class Activator implements PeerService {
   readonly #drains: PeerDrains
   readonly #metrics: ActivatorMetrics
   readonly #decisions = new Map<string, Decision>()
-  readonly #history = new History()
+  readonly #days: DayRecorder
   /** In a process that scales for proxies. */
   readonly #reportedUse: ReportedUse | undefined
   /** In a proxy for which another process scales. */
@@ -66,6 +66,7 @@ export class Activator implements PeerService {
     })
     this.#triggers = new Triggers(this.#parts)
     this.#scan = new UsageScan(this.#parts)
+    this.#days = new DayRecorder(this.#parts)
     this.#drains = new PeerDrains(this.#parts)
     const { part = 'all' } = options
     this.#metrics = new ActivatorMetrics(ports.metrics, this.#parts, part !== 'scaler')
@@ -95,7 +96,7 @@ export class Activator implements PeerService {
     this.#cancelServed()
     stopWatching()
     this.#drains.close()
-    if (!this.#parts.dryRun) await this.#scan.flush(clock.now())
+    if (!this.#parts.dryRun) await Promise.all([this.#scan.flush(clock.now()), this.#days.flush()])
     this.#close()
   }
 
@@ -164,11 +165,6 @@ export class Activator implements PeerService {
     })
   }
 
-  /** The last day of a Service, by its id. */
-  history(id: string): HistoryStep[] {
-    return this.#history.of(id, this.#parts.now())
-  }
-
   #noteDecision(workload: string, decision: Decision): void {
     this.#decisions.set(workload, decision)
     this.#metrics.decided(decision)
@@ -221,7 +217,8 @@ export class Activator implements PeerService {
     const { clock } = this.#parts
     this.#cancelScan = clock.after(this.#scanMs, () => this.#scanUsage())
     const now = clock.now()
-    this.#metrics.elapsed(this.#scanMs / 1000, (id, step) => this.#history.add(id, now, step))
+    this.#metrics.elapsed(this.#scanMs / 1000, (workload, step) => this.#days.note(workload, step))
+    void this.#days.write()
     this.#scan.run(now)
     void this.#reporter?.report()
     this.#reportedUse?.keepOnly(this.#parts.peers.others)

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { StoredObject } from '../../kube/object.ts'
 import { proxlessEnvironment } from './proxless-environment.ts'
-import { History } from './views/history.ts'
+import { LastDay } from './views/last-day.ts'
 import { remarksOf, serviceStateOf } from './views/service-state.ts'
 
 describe('the environment of proxless', () => {
@@ -132,19 +132,26 @@ describe('remarks', () => {
   ])('say %s', (_, given, expected) => expect(remarksOf(given)).toEqual(expected))
 })
 
-describe('history', () => {
-  it('keeps a day in steps, and forgets what is older', () => {
-    const history = new History()
-    const day = 86_400_000
-    history.add('r', day, { requests: 1, coldStarts: 1, awakeSeconds: 1 })
-    history.add('r', day + 1000, { requests: 2, coldStarts: 0, awakeSeconds: 1 })
-    history.add('r', day + 300_000, { requests: 5, coldStarts: 0, awakeSeconds: 1 })
-    expect(history.of('r', day + 300_000)).toEqual([
-      { at: day, requests: 3, coldStarts: 1, awakeSeconds: 2 },
-      { at: day + 300_000, requests: 5, coldStarts: 0, awakeSeconds: 1 },
-    ])
-    history.add('r', 2 * day, { requests: 7, coldStarts: 0, awakeSeconds: 1 })
-    expect(history.of('r', 2 * day).map(({ requests }) => requests)).toEqual([5, 7])
-    expect(history.of('other', 0)).toEqual([])
+describe('the last day', () => {
+  const day = 86_400_000
+  const step = (requests: number) => ({ requests, coldStarts: 0, awakeSeconds: 1 })
+
+  it('is kept in half hours, and forgets what is older, or was written by a clock that runs ahead', () => {
+    const last = new LastDay('')
+    last.add(day, { requests: 1, coldStarts: 1, awakeSeconds: 1 })
+    last.add(day + 1000, step(2))
+    last.add(day + 1_800_000, step(5))
+    expect(String(last)).toBe('48:3/1/2 49:5/0/1')
+    last.add(2 * day, step(7))
+    expect(String(last)).toBe('49:5/0/1 96:7/0/1')
+    const ahead = new LastDay('900:1/1/1')
+    ahead.add(day, step(1))
+    expect(String(ahead)).toBe('48:1/0/1')
+  })
+
+  it('goes on from what was written, whatever a user made of it', () => {
+    const last = new LastDay('48:3/1/2 x:1/1/1 <b> 47:1/0/9')
+    last.add(day, step(1))
+    expect(String(last)).toBe('47:1/0/9 48:4/1/3')
   })
 })

@@ -1,4 +1,4 @@
-import { services } from '../../../src/kube/core-types.ts'
+import { deployments, services } from '../../../src/kube/core-types.ts'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { chromiumPath } from './chromium.ts'
 import { Visitor } from './dashboard-page.ts'
@@ -14,8 +14,6 @@ describe.skipIf(!chromiumPath)('on-demand services in Chromium', { timeout: 120_
     visitor = await Visitor.arrive(world)
   })
   afterEach(() => {
-    // Without an activator there is no history.
-    visitor.forgive('404')
     expect(visitor.complaints).toEqual([])
   })
   afterAll(async () => {
@@ -35,6 +33,27 @@ describe.skipIf(!chromiumPath)('on-demand services in Chromium', { timeout: 120_
       .getByText(/^proxless\/deployment: is missing/)
       .waitFor()
     expect(await card('shop').getByText('Callers').count()).toBe(0)
+  })
+
+  it('draw their last day from what the activator noted on the workload, wherever that runs', async () => {
+    const step = Math.floor(Date.now() / 1_800_000)
+    const annotations = { 'sojourn.dev/last-day': `${step - 3}:40/2/1800 ${step - 2}:0/0/600 "><b>x</b>` }
+    await world.client.patch(
+      deployments,
+      { namespace: 'team', name: 'docs' },
+      { type: 'merge', body: { metadata: { annotations } } },
+    )
+    await visitor.asAdministrator()
+    await visitor.see('Services')
+    const { page } = visitor
+    const chart = () =>
+      page.getByRole('img', { name: '40 requests and 2 cold starts in the last day, awake for 40 min' })
+    await page.getByRole('article', { name: 'Service docs' }).and(page.locator(':has(figure)')).waitFor()
+    await chart().waitFor()
+    expect(await page.getByRole('article', { name: 'Service ledger' }).locator('figure').count()).toBe(0)
+    await page.getByRole('article', { name: 'Service docs' }).getByRole('link', { name: 'docs' }).click()
+    await page.getByRole('heading', { level: 1, name: 'docs' }).waitFor()
+    await chart().waitFor()
   })
 
   it('have a page each, with its own URL and their Events', async () => {

@@ -215,6 +215,12 @@ export class Actions {
     }
   }
 
+  /** Notes the last day of a workload, for charts. */
+  async noteDay({ type, ref }: ScaleTarget, day: string): Promise<void> {
+    const body = { metadata: { annotations: { [annotation.lastDay]: day } } }
+    await this.#client.patch(type, placeOf(ref), { type: 'merge', body }).catch(ignoring('NotFound'))
+  }
+
   /** As the one item of a list: that takes no right but the one that caches need. */
   async readAgain({ type, ref: { namespace, name } }: ScaleTarget): Promise<StoredObject | undefined> {
     const where = namespace ? { namespace } : {}
@@ -228,6 +234,7 @@ export class Actions {
       ...notSlept,
       [annotation.formerReplicas]: null,
       [annotation.lastUsed]: null,
+      [annotation.lastDay]: null,
       [annotation.wakeSeconds]: null,
       [annotation.contended]: null,
     }

@@ -8,6 +8,7 @@ export const annotation = {
   readiness: 'proxless/readiness-timeout-seconds',
   service: 'proxless/service',
   lastUsed: 'proxless/last-used',
+  lastDay: 'sojourn.dev/last-day',
   target: 'sojourn.dev/target',
   wakeWith: 'sojourn.dev/wake-with',
   formerReplicas: 'sojourn.dev/former-replicas',

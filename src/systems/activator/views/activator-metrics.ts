@@ -2,8 +2,10 @@ import type { Core } from '../cluster/core.ts'
 import type { Counter, Gauge, Histogram } from '../../../runtime/observability/metric.ts'
 import type { Metrics } from '../../../runtime/observability/metrics.ts'
 import type { Decision } from '../decision/decide.ts'
+import type { ObjectRef } from '../../../kube/object.ts'
+import { workloadId } from '../model/service-registry.ts'
 import { wakeFailureOf } from '../model/service-conditions.ts'
-import type { HistoryStep } from './history.ts'
+import type { DayStep } from './last-day.ts'
 import { cell, inFlightOf, tookBucketsMs, waitBucketsMs } from '../proxy/routing/counters.ts'
 import type { OwnAnswers } from '../proxy/routing/journal.ts'
 
@@ -111,8 +113,9 @@ export class ActivatorMetrics {
     for (const { id } of routes) this.#wakes.observe({ route: id }, tookMs / 1000)
   }
 
-  /** This much time has passed, awake or asleep. */
-  elapsed(seconds: number, note: (route: string, step: Omit<HistoryStep, 'at'>) => void): void {
+  /** This much time has passed, awake or asleep. A workload that several Services lead to is awake once. */
+  elapsed(seconds: number, note: (workload: ObjectRef, step: DayStep) => void): void {
+    const noted = new Set<string>()
     for (const { id, settings } of this.#core.registry.all()) {
       const { requests, coldStarts } = this.#movedSinceNote(id)
       const [main] = settings.workloads
@@ -120,7 +123,10 @@ export class ActivatorMetrics {
       const replicas = main && this.#core.workloads.lastSeenReplicas(main)
       if (!object || replicas === undefined) continue
       if (replicas > 0) this.#awake.inc({ route: id }, seconds)
-      if (replicas > 0 || requests > 0) note(id, { requests, coldStarts, awakeSeconds: replicas > 0 ? seconds : 0 })
+      const isFirst = !noted.has(workloadId(main))
+      noted.add(workloadId(main))
+      const awakeSeconds = replicas > 0 && isFirst ? seconds : 0
+      if (awakeSeconds > 0 || requests > 0) note(main, { requests, coldStarts, awakeSeconds })
     }
   }
 
