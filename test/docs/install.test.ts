@@ -56,7 +56,7 @@ describe.skipIf(missing)('what docs/guide/install.md says', () => {
       await works(block('sojourn install --dry-run'))
       await works('sojourn status -A && sojourn forecast -A')
       const names = await works("kubectl -n sojourn-system get deployments -o 'jsonpath={.items[*].metadata.name}'")
-      expect(names.split(' ')).toEqual(['sojourn', 'sojourn-dashboard', 'sojourn-proxy'])
+      expect(names.split(' ')).toEqual(['sojourn', 'sojourn-proxy'])
     })
 
     it('works with Kustomize, by the overlay that is shown', async () => {

@@ -187,7 +187,15 @@ describe.skipIf(missing)('the kinds in the chart', { timeout: 240_000 }, () => {
     cpSync(join(root, 'deploy/crds'), join(folder, 'crds'), { recursive: true })
     const image = '{name: sojourn, newName: registry.example.org/sojourn, newTag: 9.9.9}'
     writeFileSync(join(overlay, 'kustomization.yaml'), `resources: [../kustomize]\nimages: [${image}]\n`)
-    expect(await kubectl('kustomize', overlay)).toContain('image: registry.example.org/sojourn:9.9.9')
+    const base = await kubectl('kustomize', overlay)
+    expect(base).toContain('image: registry.example.org/sojourn:9.9.9')
+    expect(base).not.toContain('sojourn-dashboard')
+    cpSync(join(root, 'deploy/dashboard'), join(folder, 'dashboard'), { recursive: true })
+    writeFileSync(join(overlay, 'kustomization.yaml'), 'resources: [../kustomize, ../dashboard]\n')
+    const both = join(folder, 'both.yaml')
+    writeFileSync(both, await kubectl('kustomize', overlay))
+    await kubectl('apply', '--server-side', '-f', both)
+    expect(await kubectl('-n', 'sojourn-system', 'get', 'deployments', '-o', 'name')).toContain('/sojourn-dashboard')
   })
 })
 

@@ -26,6 +26,16 @@ it('says which image the pods will use, unless --image names one or there are no
   expect(await install('--crds-only')).toMatchObject({ code: 0, err: '', out: expect.not.stringContaining('image:') })
 })
 
+it('installs the dashboard only where it is asked for', async () => {
+  const has = async (...words: readonly string[]) => (await install(...words)).out.includes('name: sojourn-dashboard')
+  expect(await has()).toBe(false)
+  expect(await has('--separate-roles')).toBe(false)
+  expect(await has('--dashboard')).toBe(true)
+  expect(await has('--only', 'cleaner,dashboard')).toBe(true)
+  expect(await has('--only', 'cleaner', '--dashboard')).toBe(true)
+  expect(await has('--only', 'cleaner')).toBe(false)
+})
+
 it('refuses an invalid number of pods, naming the flag', async () => {
   expect(await install('--replicas', 'many')).toMatchObject({
     code: 2,

@@ -1,8 +1,8 @@
 import { stringify } from 'yaml'
-import { readConfig, roles } from '../../app/config/config.ts'
+import { readConfig } from '../../app/config/config.ts'
 import { flagsOf } from '../../app/config/flags.ts'
 import { creatorAdmissions, installManifests, type CreatorAdmission } from '../../app/install/install.ts'
-import { tenantManifests } from '../../app/install/rbac.ts'
+import { clusterRoles, tenantManifests } from '../../app/install/rbac.ts'
 import { textFlag, UsageError, type Command } from '../terminal/command.ts'
 
 const defaultImage = 'sojourn:latest'
@@ -17,12 +17,14 @@ Examples:
   sojourn install | kubectl apply --server-side -f -
   sojourn install --only cleaner,janitor --dry-run
   sojourn install --admission Webhook      # for Kubernetes 1.30 to 1.35
+  sojourn install --dashboard               # with the web page, which is not installed otherwise
   sojourn install --crds-only
   sojourn install --separate-roles          # a Deployment and an account for each role
   sojourn install tenant team-a            # the right to act as the ServiceAccounts of team-a
   sojourn install tenant team-a --targets deployments.apps,configmaps   # there and for these only (Kubernetes 1.36)`,
   flags: flagsOf({
-    only: 'ROLE,…: Install only these roles (default: all that run in a cluster)',
+    only: 'ROLE,…: Install only these roles (default: all that run in a cluster, without the dashboard)',
+    dashboard: 'Install the dashboard, too',
     image: `IMAGE: The container image (default: ${defaultImage})`,
     replicas: 'N: Replicas of each Deployment (default: 2)',
     'activator-namespace': 'NAME: Limit the activator to this namespace, with a Role in it (default: all namespaces)',
@@ -59,9 +61,10 @@ Examples:
     const replicas = Number(textFlag(flags, 'replicas') ?? 2)
     if (!Number.isInteger(replicas) || replicas < 0) throw new UsageError('--replicas must be a whole number')
     const activatorNamespace = textFlag(flags, 'activator-namespace')
-    const embedded = new Set<string>(['api', 'workloads'])
+    const named = new Set<string>(textFlag(flags, 'only') === undefined ? clusterRoles : only)
+    if (flags['dashboard'] === true) named.add('dashboard')
     const manifests = installManifests({
-      roles: (only.length > 0 ? only : roles).filter((role) => !embedded.has(role)),
+      roles: [...clusterRoles, 'dashboard' as const].filter((role) => named.has(role)),
       image: textFlag(flags, 'image') ?? defaultImage,
       replicas,
       dryRun,
