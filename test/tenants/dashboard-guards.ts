@@ -16,8 +16,8 @@ export const dashboardGuards: readonly Guard[] = [
     ],
     ['takes the groups of each request, not those of the sign-in', '? named : undefined', '? identity : undefined'],
   ]),
-  ...inFile('src/app/dashboard/forecast-route.ts', [
-    ['130: are two', 'if (running.has(caller))', 'if (false as boolean)'],
+  ...inFile('src/app/dashboard/turns.ts', [
+    ['130: are two', 'if (this.#running.has(caller))', 'if (false as boolean)'],
     ['130: are two', '/^system:serviceaccount:[^:]+/.exec(name)?.[0] ?? name', 'name'],
   ]),
 ]

@@ -2,15 +2,8 @@ import { inFile, type Guard } from '../../scripts/guards/guard.ts'
 
 /** What keeps callers of routes, and holders of links, from what is not theirs. */
 export const routeGuards: readonly Guard[] = [
-  ...inFile('src/systems/collector/route.ts', [
-    [
-      '23: the preview of a cascade',
-      'shown[0]?.uid === request.uid ? answer(found, shown) : unknown',
-      'answer(found, found.nodes)',
-    ],
-  ]),
-  ...inFile('src/app/core/on-demand-route.ts', [
-    ['24: the history', 'if (user && (await mayRead(user, namespace))) ', 'if (user && mayRead) '],
+  ...inFile('src/app/dashboard/cascade-route.ts', [
+    ['23: the preview of a cascade', 'clientAs(user)', "clientAs({ name: 'system:sojourn', groups: [] })"],
   ]),
   ...inFile('src/app/dashboard/reads.ts', [
     ['110: the dashboard reads', '.slice(1).map(percentDecoded)', '.slice(1)'],
