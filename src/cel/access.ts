@@ -1,10 +1,8 @@
 import { CelBox } from './box.ts'
 import { CelError, noSuchOverload } from './errors.ts'
-import { isMap, lookup } from './maps.ts'
-import type { AnyMap } from './maps.ts'
+import { isMap, lookup, type AnyMap } from './maps.ts'
 import { indexValue } from './numbers.ts'
-import { CelOptional } from './values.ts'
-import type { CelValue, JsonMap } from './values.ts'
+import { CelOptional, type CelValue, type JsonMap } from './values.ts'
 
 /** Reads a field or a string key; made once per place in the source, so that its error and its checks are ready. */
 export type Selector = (operand: CelValue) => CelValue

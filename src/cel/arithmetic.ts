@@ -1,11 +1,10 @@
 import { CelError, noSuchOverload } from './errors.ts'
 import type { Frame } from './frame.ts'
 import { CelDuration, CelTimestamp, durationOf, timestampOf } from './moments.ts'
-import { doubleValue, isDouble, isInt, toDouble, toInt, toUint } from './numbers.ts'
-import type { CelInt } from './numbers.ts'
+import { doubleValue, isDouble, isInt, toDouble, toInt, toUint, type CelInt } from './numbers.ts'
 import { traceDurationRange, traceTimestampRange } from './ranges.ts'
-import { CelUint } from './values.ts'
-import type { CelValue } from './values.ts'
+import type { Moving } from './trace.ts'
+import { CelUint, type CelValue } from './values.ts'
 
 const divisionByZero = new CelError('division by zero')
 const modulusByZero = new CelError('modulus by zero')
@@ -16,10 +15,10 @@ type ArithmeticOperator = '+' | '-' | '*' | '/' | '%'
 export function add(frame: Frame, a: CelValue, b: CelValue): CelValue {
   if (typeof a === 'string') return typeof b === 'string' ? concatenate(frame, a, b) : noSuchOverload
   if (Array.isArray(a)) return Array.isArray(b) ? concatenateLists(frame, a, b) : noSuchOverload
-  if (a instanceof CelTimestamp) return b instanceof CelDuration ? addDuration(frame, a, b) : noSuchOverload
+  if (a instanceof CelTimestamp) return b instanceof CelDuration ? addTimestamp(frame, a, b) : noSuchOverload
   if (a instanceof CelDuration) {
-    if (b instanceof CelTimestamp) return addDuration(frame, b, a)
-    return b instanceof CelDuration ? sumDurations(frame, a, b) : noSuchOverload
+    if (b instanceof CelTimestamp) return addTimestamp(frame, b, a)
+    return b instanceof CelDuration ? addDuration(frame, a, b) : noSuchOverload
   }
   if (a instanceof Uint8Array && b instanceof Uint8Array) {
     frame.chargeText(a.length + b.length)
@@ -31,11 +30,10 @@ export function add(frame: Frame, a: CelValue, b: CelValue): CelValue {
 /** `a - b` for numbers, timestamps and durations. */
 export function subtract(frame: Frame, a: CelValue, b: CelValue): CelValue {
   if (a instanceof CelTimestamp) {
-    if (b instanceof CelTimestamp) return elapsed(frame, a, b)
-    return b instanceof CelDuration ? addDuration(frame, a, negateDuration(b)) : noSuchOverload
+    if (b instanceof CelTimestamp) return addDuration(frame, a, negated(b))
+    return b instanceof CelDuration ? addTimestamp(frame, a, negated(b)) : noSuchOverload
   }
-  if (a instanceof CelDuration)
-    return b instanceof CelDuration ? sumDurations(frame, a, negateDuration(b)) : noSuchOverload
+  if (a instanceof CelDuration) return b instanceof CelDuration ? addDuration(frame, a, negated(b)) : noSuchOverload
   return numeric(frame, '-', a, b)
 }
 
@@ -47,7 +45,7 @@ export function numeric(frame: Frame, operator: ArithmeticOperator, a: CelValue,
   }
   frame.charge(4)
   if (isInt(a)) return isInt(b) ? bigintResult(operator, a, b) : noSuchOverload
-  if (isDouble(a)) return isDouble(b) ? double(operator, doubleValue(a), doubleValue(b)) : noSuchOverload
+  if (isDouble(a)) return isDouble(b) ? double[operator](doubleValue(a), doubleValue(b)) : noSuchOverload
   if (a instanceof CelUint && b instanceof CelUint) return uint(operator, a.value, b.value)
   return noSuchOverload
 }
@@ -88,43 +86,29 @@ function bigintResult(operator: ArithmeticOperator, a: CelInt, b: CelInt): CelVa
   if (right === 0n && operator === '%') return modulusByZero
   // The least int modulo -1 overflows in 64 bits, as its division does.
   if (operator === '%' && right === -1n && toInt(left / right) instanceof CelError) return toInt(left / right)
-  return toInt(wide(operator, left, right))
+  return toInt(wide[operator](left, right))
 }
 
 function uint(operator: ArithmeticOperator, a: bigint, b: bigint): CelValue {
   if (b === 0n && operator === '/') return divisionByZero
   if (b === 0n && operator === '%') return modulusByZero
-  return toUint(wide(operator, a, b))
+  return toUint(wide[operator](a, b))
 }
 
-function wide(operator: ArithmeticOperator, a: bigint, b: bigint): bigint {
-  switch (operator) {
-    case '+':
-      return a + b
-    case '-':
-      return a - b
-    case '*':
-      return a * b
-    case '/':
-      return a / b
-    case '%':
-      return a % b
-  }
+const wide: Readonly<Record<ArithmeticOperator, (a: bigint, b: bigint) => bigint>> = {
+  '+': (a, b) => a + b,
+  '-': (a, b) => a - b,
+  '*': (a, b) => a * b,
+  '/': (a, b) => a / b,
+  '%': (a, b) => a % b,
 }
 
-function double(operator: ArithmeticOperator, a: number, b: number): CelValue {
-  switch (operator) {
-    case '+':
-      return toDouble(a + b)
-    case '-':
-      return toDouble(a - b)
-    case '*':
-      return toDouble(a * b)
-    case '/':
-      return toDouble(a / b)
-    case '%':
-      return noSuchOverload
-  }
+const double: Readonly<Record<ArithmeticOperator, (a: number, b: number) => CelValue>> = {
+  '+': (a, b) => toDouble(a + b),
+  '-': (a, b) => toDouble(a - b),
+  '*': (a, b) => toDouble(a * b),
+  '/': (a, b) => toDouble(a / b),
+  '%': () => noSuchOverload,
 }
 
 function concatenate(frame: Frame, a: string, b: string): string {
@@ -137,28 +121,23 @@ function concatenateLists(frame: Frame, a: readonly CelValue[], b: readonly CelV
   return [...a, ...b]
 }
 
-function addDuration(frame: Frame, moment: CelTimestamp, span: CelDuration): CelValue {
-  const rate = moment.rate + span.rate
-  const sum = { seconds: moment.seconds + span.seconds, nanos: moment.nanos + span.nanos, rate }
-  if (rate !== 0 && frame.trace) traceTimestampRange(frame.trace, sum)
-  return timestampOf(sum.seconds, sum.nanos, rate)
+function addTimestamp(frame: Frame, a: Moving, b: Moving): CelValue {
+  const { seconds, nanos, rate } = sumOf(a, b)
+  if (rate !== 0 && frame.trace) traceTimestampRange(frame.trace, { seconds, nanos, rate })
+  return timestampOf(seconds, nanos, rate)
 }
 
-function sumDurations(frame: Frame, a: CelDuration, b: CelDuration): CelValue {
-  const rate = a.rate + b.rate
-  const sum = { seconds: a.seconds + b.seconds, nanos: a.nanos + b.nanos, rate }
-  if (rate !== 0 && frame.trace) traceDurationRange(frame.trace, sum)
-  return durationOf(sum.seconds, sum.nanos, rate)
+function addDuration(frame: Frame, a: Moving, b: Moving): CelValue {
+  const { seconds, nanos, rate } = sumOf(a, b)
+  if (rate !== 0 && frame.trace) traceDurationRange(frame.trace, { seconds, nanos, rate })
+  return durationOf(seconds, nanos, rate)
 }
 
-function elapsed(frame: Frame, a: CelTimestamp, b: CelTimestamp): CelValue {
-  const rate = a.rate - b.rate
-  const span = { seconds: a.seconds - b.seconds, nanos: a.nanos - b.nanos, rate }
-  if (rate !== 0 && frame.trace) traceDurationRange(frame.trace, span)
-  return durationOf(span.seconds, span.nanos, rate)
+function sumOf(a: Moving, b: Moving): Moving {
+  return { seconds: a.seconds + b.seconds, nanos: a.nanos + b.nanos, rate: a.rate + b.rate }
 }
 
-/** May be one nanosecond out of range; the sum that uses it checks the range. */
-function negateDuration({ seconds, nanos, rate }: CelDuration): CelDuration {
-  return new CelDuration(-seconds, -nanos, -rate)
+/** May be out of range; the sum that uses it checks the range. */
+function negated({ seconds, nanos, rate }: Moving): Moving {
+  return { seconds: -seconds, nanos: -nanos, rate: -rate }
 }

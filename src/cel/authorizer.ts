@@ -1,5 +1,4 @@
-import { overload } from './functions.ts'
-import type { Library } from './functions.ts'
+import { overload, type Library } from './functions.ts'
 import type { Frame } from './frame.ts'
 import { objectsAsMaps } from './parser.ts'
 import { opaqueType } from './types.ts'
@@ -39,14 +38,6 @@ class Step extends CelOpaque {
 
   with(type: string, said: AccessQuestion): Step {
     return new Step(type, this.ask, { ...this.said, ...said })
-  }
-
-  override equals(other: CelOpaque): boolean {
-    return this === other
-  }
-
-  override toString(): string {
-    return this.typeName
   }
 }
 

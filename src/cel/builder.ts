@@ -1,5 +1,4 @@
-import { childrenOf } from './ast.ts'
-import type { Expr } from './ast.ts'
+import { childrenOf, type Expr } from './ast.ts'
 import { SourceFault } from './errors.ts'
 
 /** What keeps a hostile source from exhausting memory or the stack. */

@@ -1,5 +1,4 @@
-import { fieldPeriod } from './calendar-fields.ts'
-import type { CalendarField } from './calendar-fields.ts'
+import { calendarFields, type CalendarField } from './calendar-fields.ts'
 import { CelError } from './errors.ts'
 import type { Frame } from './frame.ts'
 import type { CelDuration, CelTimestamp } from './moments.ts'
@@ -25,7 +24,7 @@ export function traceField(frame: Frame, field: CalendarField, moment: CelTimest
   }
   const offset = zoneOffset(frame, zone, moment.seconds)
   if (offset instanceof CelError) return
-  const local = fieldPeriod(field, moment.seconds + offset)
+  const local = calendarFields[field].period(moment.seconds + offset)
   const start = sameOffsetFrom(frame, zone, { from: moment.seconds, to: local.start - offset, offset })
   const end = sameOffsetFrom(frame, zone, { from: moment.seconds, to: local.end - offset, offset })
   trace.staysWithin(moment, BigInt(start) * giga, BigInt(end) * giga)

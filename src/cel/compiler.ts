@@ -7,13 +7,11 @@ import { callStep } from './call-steps.ts'
 import type { Checked } from './checker.ts'
 import { comprehensionStep } from './comprehension-steps.ts'
 import { CelError, noSuchOverload } from './errors.ts'
-import { Budget, Frame } from './frame.ts'
-import type { Step } from './frame.ts'
+import { Budget, Frame, type Step } from './frame.ts'
 import { listStep, mapStep } from './literal-steps.ts'
 import { conditionalStep, logicalStep, notStep } from './logical-steps.ts'
 import { optionalMapStep, otherwiseStep } from './optional-steps.ts'
-import { CelOptional, CelType } from './values.ts'
-import type { CelValue } from './values.ts'
+import { CelOptional, CelType, type CelValue } from './values.ts'
 
 /** A compiled expression and the number of slots it needs. */
 export interface Compiled {

@@ -1,6 +1,5 @@
 import type { Comprehension } from './ast.ts'
-import { boolType, dynType, intType, listType, mapType } from './types.ts'
-import type { Type } from './types.ts'
+import { boolType, dynType, intType, listType, mapType, type Type } from './types.ts'
 
 /** The types of a comprehension's variables over such a range; `undefined` when it cannot be gone through. */
 export function variableTypes(range: Type, count: number): readonly Type[] | undefined {

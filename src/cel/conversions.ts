@@ -1,12 +1,10 @@
 import { CelError } from './errors.ts'
 import type { Frame } from './frame.ts'
-import { CelDuration, CelTimestamp, durationOfNanoseconds, timestampOf } from './moments.ts'
-import { durationText, timestampText } from './moment-text.ts'
+import { CelDuration, CelTimestamp } from './moments.ts'
+import { durationText, shown, timestampText } from './moment-text.ts'
 import { doubleValue, intOverflow, isDouble, isInt, toDouble, toInt, toUint, uintOverflow } from './numbers.ts'
-import type { CelInt } from './numbers.ts'
 import { traceSeconds } from './calendar-trace.ts'
-import { CelUint } from './values.ts'
-import type { CelDouble, CelValue } from './values.ts'
+import { CelUint, type CelDouble, type CelValue } from './values.ts'
 
 const twoTo63 = 2 ** 63
 const twoTo64 = 2 ** 64
@@ -107,16 +105,4 @@ function textFromBytes(frame: Frame, bytes: Uint8Array): CelValue {
 export function bytesFromText(frame: Frame, text: string): Uint8Array {
   frame.chargeText(text.length)
   return new TextEncoder().encode(text)
-}
-
-export function timestampFromInt(seconds: CelInt): CelValue {
-  return timestampOf(Number(seconds), 0)
-}
-
-export function durationFromInt(nanoseconds: CelInt): CelValue {
-  return durationOfNanoseconds(BigInt(nanoseconds))
-}
-
-function shown(text: string): string {
-  return JSON.stringify(text.length > 64 ? `${text.slice(0, 64)}…` : text)
 }

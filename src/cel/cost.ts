@@ -1,4 +1,4 @@
-import type { Expr } from './ast.ts'
+import { childrenOf, type Expr } from './ast.ts'
 import { parse } from './parser.ts'
 import { escapeField, type Schema } from './schema.ts'
 
@@ -37,31 +37,28 @@ export function mostInRequest(schema: BoundedSchema): number {
 type Scope = ReadonlyMap<string, BoundedSchema>
 
 function costOf(expr: Expr, scope: Scope): number {
-  const of = (inner: Expr | undefined): number => (inner ? costOf(inner, scope) : 0)
-  const sum = (all: readonly Expr[]): number => all.reduce((total, each) => total + of(each), 0)
+  const of = (inner: Expr): number => costOf(inner, scope)
+  const parts = (): number => childrenOf(expr).reduce((total, each) => total + of(each), 0)
   switch (expr.kind) {
     case 'literal':
-      return 0
+    case 'logical':
+      return parts()
     case 'name':
-      return 1
     case 'select':
     case 'has':
     case 'unary':
-      return 1 + of(expr.operand)
     case 'index':
-      return 1 + of(expr.operand) + of(expr.index)
+      return 1 + parts()
     case 'call':
-      return callCost(expr, scope) + of(expr.target) + sum(expr.args)
+      return callCost(expr, scope) + parts()
     case 'binary':
-      return binaryCost(expr, scope) + of(expr.left) + of(expr.right)
-    case 'logical':
-      return sum(expr.terms)
+      return binaryCost(expr, scope) + parts()
     case 'conditional':
       return of(expr.test) + Math.max(of(expr.yes), of(expr.no))
     case 'list':
-      return 10 + sum(expr.elements.map(({ value }) => value))
+      return 10 + parts()
     case 'map':
-      return 30 + sum(expr.entries.flatMap(({ key, value }) => [key, value]))
+      return 30 + parts()
     case 'comprehension': {
       const inner = comprehensionScope(expr, scope)
       const round = { all: 2, exists: 2, exists_one: 4 }[expr.macro as 'all'] ?? 12

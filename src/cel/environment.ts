@@ -1,9 +1,7 @@
-import { defaultLimits } from './builder.ts'
-import type { Limits } from './builder.ts'
+import { defaultLimits, type Limits } from './builder.ts'
 import type { Library, Overload } from './functions.ts'
 import { standardMacros } from './macros.ts'
-import { runtimeName } from './types.ts'
-import type { Type } from './types.ts'
+import { runtimeName, type Type } from './types.ts'
 
 /** What an expression may mention: variables and their types, functions, macros, type names. */
 export interface Environment {
@@ -33,7 +31,10 @@ export function createEnvironment(options: EnvironmentOptions): Environment {
   const { libraries, variables = {}, container = '', isChecked = true, limits = {} } = options
   return {
     variables: new Map(Object.entries(variables)),
-    overloads: grouped(libraries.flatMap((library) => library.overloads)),
+    overloads: Map.groupBy(
+      libraries.flatMap((library) => library.overloads),
+      ({ isMember, name }) => (isMember ? `.${name}` : name),
+    ),
     macros: new Set([...standardMacros, ...libraries.flatMap((library) => library.macros ?? [])]),
     typeNames: new Map(
       libraries.flatMap((library) => library.types ?? []).map((type): [string, Type] => [runtimeName(type), type]),
@@ -52,13 +53,4 @@ export function withVariables(environment: Environment, variables: Readonly<Reco
 /** Overloads whose calls `x.name(…)` or `name(…)` may mean. */
 export function overloadsOf(environment: Environment, name: string, isMember: boolean): readonly Overload[] {
   return environment.overloads.get(isMember ? `.${name}` : name) ?? []
-}
-
-function grouped(overloads: readonly Overload[]): Map<string, Overload[]> {
-  const groups = new Map<string, Overload[]>()
-  for (const overload of overloads) {
-    const key = overload.isMember ? `.${overload.name}` : overload.name
-    groups.set(key, [...(groups.get(key) ?? []), overload])
-  }
-  return groups
 }

@@ -1,5 +1,4 @@
-import { createEnvironment, withVariables } from './environment.ts'
-import type { Environment } from './environment.ts'
+import { createEnvironment, withVariables, type Environment } from './environment.ts'
 import { authorizerLibrary, authorizerTypes, mutationLibrary } from './authorizer.ts'
 import { cleanerLibrary } from './libraries/cleaner.ts'
 import { kubernetesListsLibrary, listsLibrary, setsLibrary } from './libraries/collections.ts'
@@ -14,8 +13,7 @@ import { semverLibrary } from './libraries/semver.ts'
 import { standardLibrary } from './libraries/standard.ts'
 import { stringsLibrary } from './libraries/strings.ts'
 import { urlLibrary } from './libraries/url.ts'
-import { boolType, dynType, listType, mapType, objectType, stringType } from './types.ts'
-import type { Type } from './types.ts'
+import { boolType, dynType, listType, mapType, objectType, stringType, type Type } from './types.ts'
 
 /** The language and cel-go's extensions of it. */
 export const extensionLibraries = [

@@ -1,12 +1,10 @@
 import { CelBox } from './box.ts'
 import type { Frame } from './frame.ts'
-import { entriesOf, isMap, lookup, sizeOf } from './maps.ts'
-import type { AnyMap } from './maps.ts'
+import { entriesOf, isMap, lookup, sizeOf, type AnyMap } from './maps.ts'
 import { CelDuration, CelTimestamp } from './moments.ts'
 import { numericValue } from './numbers.ts'
 import { comparableNumbers } from './ordering.ts'
-import { CelOpaque, CelOptional, CelType } from './values.ts'
-import type { CelValue } from './values.ts'
+import { CelOpaque, CelOptional, CelType, type CelValue } from './values.ts'
 
 /** Whether two values are equal: numbers across their types, containers by content; different types are unequal. */
 export function isEqual(frame: Frame, a: CelValue, b: CelValue): boolean {

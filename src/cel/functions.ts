@@ -4,11 +4,9 @@ import type { Frame } from './frame.ts'
 import { isMap } from './maps.ts'
 import { CelDuration, CelTimestamp } from './moments.ts'
 import { isDouble, isInt } from './numbers.ts'
-import { parseSignature } from './signature.ts'
-import type { Signature } from './signature.ts'
+import { parseSignature, type Signature } from './signature.ts'
 import type { Type } from './types.ts'
-import { CelOpaque, CelOptional, CelType, CelUint } from './values.ts'
-import type { CelValue } from './values.ts'
+import { CelOpaque, CelOptional, CelType, CelUint, type CelValue } from './values.ts'
 
 export type Implementation = (frame: Frame, ...args: CelValue[]) => CelValue
 
@@ -51,40 +49,38 @@ export function literalOverload(signature: string, call: (argument: never) => Ce
   }
 }
 
+/** Declares how values of a library's own type compare. */
+export function comparisons<T extends CelOpaque>(type: string, order: (a: T, b: T) => number): Overload[] {
+  const both = (name: string, result: string, of: (order: number) => CelValue) =>
+    overload(`${type}.${name}(${type}) -> ${result}`, (_frame, a: T, b: T) => of(order(a, b)))
+  return [
+    both('isLessThan', 'bool', (found) => found < 0),
+    both('isGreaterThan', 'bool', (found) => found > 0),
+    both('compareTo', 'int', (found) => found),
+  ]
+}
+
 /** The test a value must pass to be of a type; of containers only the outside is looked at. */
 function guardOf(type: Type): Guard {
-  switch (type.kind) {
-    case 'dyn':
-    case 'variable':
-      return () => true
-    case 'null':
-      return (value) => value === null
-    case 'bool':
-      return (value) => typeof value === 'boolean'
-    case 'int':
-      return isInt
-    case 'uint':
-      return (value) => value instanceof CelUint
-    case 'double':
-      return isDouble
-    case 'string':
-      return (value) => typeof value === 'string'
-    case 'bytes':
-      return (value) => value instanceof Uint8Array
-    case 'timestamp':
-      return (value) => value instanceof CelTimestamp
-    case 'duration':
-      return (value) => value instanceof CelDuration
-    case 'list':
-      return Array.isArray
-    case 'map':
-    case 'object':
-      return isMap
-    case 'optional':
-      return (value) => value instanceof CelOptional
-    case 'type':
-      return (value) => value instanceof CelType
-    case 'opaque':
-      return (value) => value instanceof CelBox && value instanceof CelOpaque && value.typeName === type.name
-  }
+  if (type.kind !== 'opaque') return guards[type.kind]
+  return (value) => value instanceof CelBox && value instanceof CelOpaque && value.typeName === type.name
+}
+
+const guards: Readonly<Record<Exclude<Type['kind'], 'opaque'>, Guard>> = {
+  dyn: () => true,
+  variable: () => true,
+  null: (value) => value === null,
+  bool: (value) => typeof value === 'boolean',
+  int: isInt,
+  uint: (value) => value instanceof CelUint,
+  double: isDouble,
+  string: (value) => typeof value === 'string',
+  bytes: (value) => value instanceof Uint8Array,
+  timestamp: (value) => value instanceof CelTimestamp,
+  duration: (value) => value instanceof CelDuration,
+  list: Array.isArray,
+  map: isMap,
+  object: isMap,
+  optional: (value) => value instanceof CelOptional,
+  type: (value) => value instanceof CelType,
 }

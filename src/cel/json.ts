@@ -2,8 +2,7 @@ import { CelMap, entriesOf } from './maps.ts'
 import { CelDuration, CelTimestamp } from './moments.ts'
 import { durationText, timestampText } from './moment-text.ts'
 import { CelError } from './errors.ts'
-import { CelDouble, CelOpaque, CelOptional, CelType, CelUint, isJsonMap } from './values.ts'
-import type { CelValue } from './values.ts'
+import { CelDouble, CelOpaque, CelOptional, CelType, CelUint, isJsonMap, type CelValue } from './values.ts'
 
 /** What JSON can hold. */
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json }

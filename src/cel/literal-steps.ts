@@ -1,8 +1,7 @@
 import { CelError, noSuchOverload } from './errors.ts'
 import type { Step } from './frame.ts'
 import { CelMap, isKey } from './maps.ts'
-import { CelOptional } from './values.ts'
-import type { CelValue } from './values.ts'
+import { CelOptional, type CelValue } from './values.ts'
 
 interface ElementStep {
   readonly value: Step

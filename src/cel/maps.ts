@@ -1,6 +1,5 @@
 import { CelBox } from './box.ts'
-import { CelDouble, CelUint, isJsonMap } from './values.ts'
-import type { CelValue, JsonMap } from './values.ts'
+import { CelDouble, CelUint, isJsonMap, type CelValue, type JsonMap } from './values.ts'
 
 type Key = string | boolean | number | bigint
 

@@ -1,7 +1,6 @@
 import { civilFromDays, daysFromCivil, daysInMonth } from './calendar.ts'
 import { CelError } from './errors.ts'
-import { CelDuration, durationOfNanoseconds, durationOutOfRange, timestampOf } from './moments.ts'
-import type { CelTimestamp } from './moments.ts'
+import { CelDuration, durationOfNanoseconds, durationOutOfRange, timestampOf, type CelTimestamp } from './moments.ts'
 
 const zero = 48
 const shortest = '0001-01-01T00:00:00Z'.length
@@ -116,6 +115,7 @@ function scaled(whole: string, fraction: string, unit: bigint): bigint {
   return BigInt(whole || '0') * unit + (kept ? (BigInt(kept) * unit) / 10n ** BigInt(kept.length) : 0n)
 }
 
-function shown(text: string): string {
+/** A text as error messages quote it. */
+export function shown(text: string): string {
   return JSON.stringify(text.length > 64 ? `${text.slice(0, 64)}…` : text)
 }

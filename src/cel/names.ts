@@ -1,10 +1,7 @@
-import { dottedPath, isRootedPath } from './ast.ts'
-import type { Call, Expr } from './ast.ts'
-import { overloadsOf } from './environment.ts'
-import type { Environment } from './environment.ts'
+import { dottedPath, isRootedPath, type Call, type Expr } from './ast.ts'
+import { overloadsOf, type Environment } from './environment.ts'
 import type { Overload } from './functions.ts'
-import { typeType } from './types.ts'
-import type { Type } from './types.ts'
+import { typeType, type Type } from './types.ts'
 
 /** What a name outside every comprehension means. */
 export interface Global {

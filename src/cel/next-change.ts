@@ -6,8 +6,7 @@ import { CelDuration, CelTimestamp, timestampOfNanoseconds } from './moments.ts'
 import type { Bindings, Program } from './program.ts'
 import { Trace } from './trace.ts'
 import { typeNameOf } from './type-of.ts'
-import { CelOptional } from './values.ts'
-import type { CelValue } from './values.ts'
+import { CelOptional, type CelValue } from './values.ts'
 
 /**
  * When a result changes while the data stay as they are; instants are milliseconds since 1970.

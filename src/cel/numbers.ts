@@ -1,6 +1,5 @@
 import { CelError } from './errors.ts'
-import { CelDouble, CelUint } from './values.ts'
-import type { CelValue } from './values.ts'
+import { CelDouble, CelUint, type CelValue } from './values.ts'
 
 export type CelInt = number | bigint
 

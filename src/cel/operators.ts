@@ -1,6 +1,5 @@
 import type { BinaryOperator } from './ast.ts'
-import { parseSignature } from './signature.ts'
-import type { Signature } from './signature.ts'
+import { parseSignature, type Signature } from './signature.ts'
 
 const numbers = ['int', 'uint', 'double']
 const ordered = [...numbers, 'string', 'bytes', 'bool', 'timestamp', 'duration']

@@ -1,5 +1,4 @@
-import { noSuchOverload } from './errors.ts'
-import type { CelError } from './errors.ts'
+import { noSuchOverload, type CelError } from './errors.ts'
 import type { Frame } from './frame.ts'
 import { CelDuration, CelTimestamp } from './moments.ts'
 import { isDouble, numericValue } from './numbers.ts'

@@ -1,6 +1,5 @@
 import type { Signature } from './signature.ts'
-import { dynType, typeText } from './types.ts'
-import type { Type } from './types.ts'
+import { dynType, typeText, type Type } from './types.ts'
 import type { Unifier } from './unifier.ts'
 
 /** The signatures that take such arguments, and what they give: dyn when they do not agree, undefined when none does. */

@@ -1,9 +1,7 @@
 import type { BinaryOperator, Expr } from './ast.ts'
-import { Builder, defaultLimits } from './builder.ts'
-import type { Limits } from './builder.ts'
+import { Builder, defaultLimits, type Limits } from './builder.ts'
 import { SourceFault } from './errors.ts'
-import { tokenize } from './lexer.ts'
-import type { Token } from './lexer.ts'
+import { tokenize, type Token } from './lexer.ts'
 import { literalOf } from './literal.ts'
 import { expandMacro } from './macros.ts'
 

@@ -52,9 +52,7 @@ export class PolicyProgram {
   }
 
   compiled(expression: string): Program | CelCompileError {
-    const program = this.#programs.get(expression) ?? compile(expression, this.#environment)
-    this.#programs.set(expression, program)
-    return program
+    return this.#programs.getOrInsertComputed(expression, () => compile(expression, this.#environment))
   }
 
   /** An evaluation for one request; all its expressions share a cost limit. */

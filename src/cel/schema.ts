@@ -3,8 +3,7 @@ import { toDouble } from './numbers.ts'
 import { isReserved } from './parser.ts'
 import * as types from './types.ts'
 import type { Field, ObjectType, Type } from './types.ts'
-import { isJsonMap } from './values.ts'
-import type { CelValue } from './values.ts'
+import { isJsonMap, type CelValue } from './values.ts'
 
 /** The parts of an OpenAPI v3 schema that types follow from. */
 export interface Schema {
@@ -31,7 +30,7 @@ export function typeFromSchema(schema: Schema, { isRoot = false, name = 'object'
     case 'array':
       return types.listType(typeFromSchema(schema.items ?? {}, { name: `${name}.@items` }))
     case 'string':
-      return stringFrom(schema.format)
+      return textFormats.get(schema.format)?.type ?? types.stringType
     case 'boolean':
       return types.boolType
     case 'integer':
@@ -73,21 +72,6 @@ function fieldFrom(key: string, schema: Schema, name: string): Field {
   return adapt ? { key, type, adapt } : { key, type }
 }
 
-function stringFrom(format: string | undefined): Type {
-  switch (format) {
-    case 'date':
-    case 'date-time':
-      return types.timestampType
-    case 'duration':
-      return types.durationType
-    case 'byte':
-    case 'binary':
-      return types.bytesType
-    default:
-      return types.stringType
-  }
-}
-
 type Adapt = (json: CelValue) => CelValue
 
 /** Makes typed values from JSON where the two differ; `undefined` where JSON is used as it is. */
@@ -111,25 +95,20 @@ function innerSchema({ type, items, additionalProperties }: Schema): Schema | un
 }
 
 function textAdapter(format: string | undefined): Adapt | undefined {
-  const read = textReader(format)
+  const read = textFormats.get(format)?.read
   return read && ((json) => (typeof json === 'string' ? read(json) : json))
 }
 
-function textReader(format: string | undefined): ((text: string) => CelValue) | undefined {
-  switch (format) {
-    case 'date':
-      return (text) => parseTimestamp(`${text}T00:00:00Z`)
-    case 'date-time':
-      return parseTimestamp
-    case 'duration':
-      return parseDuration
-    case 'byte':
-    case 'binary':
-      return (text) => new Uint8Array(Buffer.from(text, 'base64'))
-    default:
-      return undefined
-  }
-}
+const bytes = { type: types.bytesType, read: (text: string) => new Uint8Array(Buffer.from(text, 'base64')) }
+
+/** Formats of strings that have a type of their own, and how JSON's text becomes a value of it. */
+const textFormats = new Map<string | undefined, { readonly type: Type; readonly read: (text: string) => CelValue }>([
+  ['date', { type: types.timestampType, read: (text) => parseTimestamp(`${text}T00:00:00Z`) }],
+  ['date-time', { type: types.timestampType, read: parseTimestamp }],
+  ['duration', { type: types.durationType, read: parseDuration }],
+  ['byte', bytes],
+  ['binary', bytes],
+])
 
 const escapes: Readonly<Record<string, string>> = {
   __: '__underscores__',

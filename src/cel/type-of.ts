@@ -1,7 +1,6 @@
 import { CelDuration, CelTimestamp } from './moments.ts'
 import { isInt } from './numbers.ts'
-import { CelDouble, CelOpaque, CelOptional, CelType, CelUint } from './values.ts'
-import type { CelValue } from './values.ts'
+import { CelDouble, CelOpaque, CelOptional, CelType, CelUint, type CelValue } from './values.ts'
 
 /** The name of a value's type at run time. */
 export function typeNameOf(value: CelValue): string {

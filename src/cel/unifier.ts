@@ -1,6 +1,5 @@
 import type { Signature } from './signature.ts'
-import { dynType, listType, mapType, optionalType, typeType } from './types.ts'
-import type { Type } from './types.ts'
+import { dynType, listType, mapType, optionalType, typeType, type Type } from './types.ts'
 
 /** Type variables and what they turned out to be. */
 export class Unifier {
@@ -19,12 +18,7 @@ export class Unifier {
   instance(signature: Signature): { readonly parameters: readonly Type[]; readonly result: Type } {
     if (!signature.isGeneric) return signature
     const names = new Map<string, Type>()
-    const rename = (type: Type): Type =>
-      mapped(type, (name) => {
-        const known = names.get(name) ?? this.fresh()
-        names.set(name, known)
-        return known
-      })
+    const rename = (type: Type): Type => mapped(type, (name) => names.getOrInsertComputed(name, () => this.fresh()))
     return { parameters: signature.parameters.map(rename), result: rename(signature.result) }
   }
 

@@ -52,9 +52,15 @@ export class CelOptional extends CelBox {
 /** A value of a library's own type: compared by `equals`, named by `typeName`. */
 export abstract class CelOpaque extends CelBox {
   abstract readonly typeName: string
-  abstract equals(other: CelOpaque): boolean
+
+  equals(other: CelOpaque): boolean {
+    return this === other
+  }
+
   /** The form `string()` and JSON show. */
-  abstract override toString(): string
+  override toString(): string {
+    return this.typeName
+  }
 }
 
 /** Whether this is a map, be it a JSON object or one built by an expression. */

@@ -1,10 +1,8 @@
 import { CelError } from '../errors.ts'
 import type { Frame } from '../frame.ts'
-import { overload } from '../functions.ts'
-import type { Library } from '../functions.ts'
+import { overload, type Library } from '../functions.ts'
 import { sortByKeys } from '../sorting.ts'
-import { CelOpaque } from '../values.ts'
-import type { CelValue } from '../values.ts'
+import { CelOpaque, type CelValue } from '../values.ts'
 
 /** A key and the element it sorts, as `pair(key, element)` makes it. */
 class Pair extends CelOpaque {
@@ -16,10 +14,6 @@ class Pair extends CelOpaque {
     super()
     this.key = key
     this.element = element
-  }
-
-  override equals(other: CelOpaque): boolean {
-    return this === other
   }
 
   override toString(): string {

@@ -2,15 +2,12 @@ import { add } from '../arithmetic.ts'
 import { CelError, noSuchOverload } from '../errors.ts'
 import { isEqual } from '../equality.ts'
 import type { Frame } from '../frame.ts'
-import { overload } from '../functions.ts'
-import type { Library } from '../functions.ts'
+import { overload, type Library } from '../functions.ts'
 import { CelDuration } from '../moments.ts'
-import { indexValue, isDouble, isInt } from '../numbers.ts'
-import type { CelInt } from '../numbers.ts'
+import { indexValue, isDouble, isInt, type CelInt } from '../numbers.ts'
 import { compare } from '../ordering.ts'
 import { sortByKeys } from '../sorting.ts'
-import { CelDouble, CelUint } from '../values.ts'
-import type { CelValue } from '../values.ts'
+import { CelDouble, CelUint, type CelValue } from '../values.ts'
 
 type List = readonly CelValue[]
 

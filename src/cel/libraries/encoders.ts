@@ -1,6 +1,5 @@
 import { CelError } from '../errors.ts'
-import { overload } from '../functions.ts'
-import type { Library } from '../functions.ts'
+import { overload, type Library } from '../functions.ts'
 
 const base64 = /^[A-Za-z0-9+/]*={0,2}$/
 

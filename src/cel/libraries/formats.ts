@@ -1,6 +1,5 @@
 import { CelError } from '../errors.ts'
-import { overload } from '../functions.ts'
-import type { Library } from '../functions.ts'
+import { overload, type Library } from '../functions.ts'
 import { parseTimestamp } from '../moment-text.ts'
 import { opaqueType } from '../types.ts'
 import { CelOpaque, CelOptional } from '../values.ts'
@@ -19,10 +18,6 @@ class Format extends CelOpaque {
     super()
     this.name = name
     this.check = check
-  }
-
-  override equals(other: CelOpaque): boolean {
-    return other instanceof Format && other.name === this.name
   }
 
   override toString(): string {

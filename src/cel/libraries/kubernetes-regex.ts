@@ -1,9 +1,7 @@
 import { CelError } from '../errors.ts'
 import type { Frame } from '../frame.ts'
-import { overload } from '../functions.ts'
-import type { Library } from '../functions.ts'
-import { indexValue } from '../numbers.ts'
-import type { CelInt } from '../numbers.ts'
+import { overload, type Library } from '../functions.ts'
+import { indexValue, type CelInt } from '../numbers.ts'
 import { chargeSearch, checkPattern, patternOf } from '../regex.ts'
 import type { CelValue } from '../values.ts'
 

@@ -1,12 +1,9 @@
 import { CelError, noSuchOverload } from '../errors.ts'
 import type { Frame } from '../frame.ts'
-import { overload } from '../functions.ts'
-import type { Library, Overload } from '../functions.ts'
-import { doubleValue, intOverflow, isDouble, numericValue, toDouble, toInt } from '../numbers.ts'
-import type { CelInt } from '../numbers.ts'
+import { overload, type Library, type Overload } from '../functions.ts'
+import { doubleValue, intOverflow, isDouble, numericValue, toDouble, toInt, type CelInt } from '../numbers.ts'
 import { compare } from '../ordering.ts'
-import { CelUint } from '../values.ts'
-import type { CelDouble, CelValue } from '../values.ts'
+import { CelUint, type CelDouble, type CelValue } from '../values.ts'
 
 type Double = number | CelDouble
 
@@ -29,12 +26,11 @@ const extremes = (['max', 'min'] as const).flatMap((name): Overload[] => {
     ...['int', 'uint', 'double'].map((type) =>
       overload(`math.@${name}(${type}) -> ${type}`, (_frame, value: CelValue) => value),
     ),
-    ...['int', 'uint', 'double'].map((type) =>
+    ...['int', 'uint', 'double', 'dyn'].map((type) =>
       overload(`math.@${name}(list(${type})) -> ${type}`, (frame, list: readonly CelValue[]) =>
         extreme(frame, list, sign),
       ),
     ),
-    overload(`math.@${name}(list(dyn)) -> dyn`, (frame, list: readonly CelValue[]) => extreme(frame, list, sign)),
   ]
 })
 

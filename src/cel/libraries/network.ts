@@ -1,6 +1,5 @@
 import { CelError } from '../errors.ts'
-import { overload } from '../functions.ts'
-import type { Library, Overload } from '../functions.ts'
+import { overload, type Library, type Overload } from '../functions.ts'
 import { opaqueType } from '../types.ts'
 import type { CelValue } from '../values.ts'
 import { Cidr, IpAddress, parseCidr, parseIp } from './ip-address.ts'

@@ -1,12 +1,10 @@
 import { CelError } from '../errors.ts'
-import { overload } from '../functions.ts'
-import type { Library } from '../functions.ts'
+import { overload, type Library } from '../functions.ts'
 import { isMap, sizeOf } from '../maps.ts'
 import { CelDuration, CelTimestamp } from '../moments.ts'
 import { numericValue } from '../numbers.ts'
 import { dynType, optionalType } from '../types.ts'
-import { CelOptional } from '../values.ts'
-import type { CelValue } from '../values.ts'
+import { CelOptional, type CelValue } from '../values.ts'
 
 const empty = new CelError('optional.none() has no value')
 

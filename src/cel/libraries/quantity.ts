@@ -1,13 +1,10 @@
 import { parseQuantity } from '../../kube/basics/quantity.ts'
 import { CelError } from '../errors.ts'
 import type { Frame } from '../frame.ts'
-import { overload } from '../functions.ts'
-import type { Library } from '../functions.ts'
-import { maxInt, toDouble, toInt } from '../numbers.ts'
-import type { CelInt } from '../numbers.ts'
+import { comparisons, overload, type Library, type Overload } from '../functions.ts'
+import { maxInt, toDouble, toInt, type CelInt } from '../numbers.ts'
 import { opaqueType } from '../types.ts'
-import { CelOpaque } from '../values.ts'
-import type { CelValue } from '../values.ts'
+import { CelOpaque, type CelValue } from '../values.ts'
 
 const nano = 1_000_000_000n
 
@@ -50,6 +47,18 @@ function order(a: Quantity, b: Quantity): number {
   return a.nanos < b.nanos ? -1 : a.nanos > b.nanos ? 1 : 0
 }
 
+/** A quantity and another, or an int, added or subtracted. */
+function sums(name: string, sign: bigint): Overload[] {
+  const sum = (type: string, nanosOf: (value: never) => bigint) =>
+    overload(`kubernetes.Quantity.${name}(${type}) -> kubernetes.Quantity`, (_frame, a: Quantity, b: never) => {
+      return new Quantity(a.nanos + sign * nanosOf(b))
+    })
+  return [
+    sum('kubernetes.Quantity', ({ nanos }: Quantity) => nanos),
+    sum('int', (whole: CelInt) => BigInt(whole) * nano),
+  ]
+}
+
 function parsed(frame: Frame, text: string): Quantity | CelError {
   frame.charge(30)
   return readQuantity(text)
@@ -72,33 +81,9 @@ export const quantityLibrary: Library = {
     overload('kubernetes.Quantity.sign() -> int', (_frame, { nanos }: Quantity) =>
       nanos < 0n ? -1 : nanos > 0n ? 1 : 0,
     ),
-    overload(
-      'kubernetes.Quantity.add(kubernetes.Quantity) -> kubernetes.Quantity',
-      (_frame, a: Quantity, b: Quantity) => new Quantity(a.nanos + b.nanos),
-    ),
-    overload(
-      'kubernetes.Quantity.add(int) -> kubernetes.Quantity',
-      (_frame, a: Quantity, b: CelInt) => new Quantity(a.nanos + BigInt(b) * nano),
-    ),
-    overload(
-      'kubernetes.Quantity.sub(kubernetes.Quantity) -> kubernetes.Quantity',
-      (_frame, a: Quantity, b: Quantity) => new Quantity(a.nanos - b.nanos),
-    ),
-    overload(
-      'kubernetes.Quantity.sub(int) -> kubernetes.Quantity',
-      (_frame, a: Quantity, b: CelInt) => new Quantity(a.nanos - BigInt(b) * nano),
-    ),
-    overload(
-      'kubernetes.Quantity.isLessThan(kubernetes.Quantity) -> bool',
-      (_frame, a: Quantity, b: Quantity) => order(a, b) < 0,
-    ),
-    overload(
-      'kubernetes.Quantity.isGreaterThan(kubernetes.Quantity) -> bool',
-      (_frame, a: Quantity, b: Quantity) => order(a, b) > 0,
-    ),
-    overload('kubernetes.Quantity.compareTo(kubernetes.Quantity) -> int', (_frame, a: Quantity, b: Quantity) =>
-      order(a, b),
-    ),
+    ...sums('add', 1n),
+    ...sums('sub', -1n),
+    ...comparisons('kubernetes.Quantity', order),
   ],
   types: [opaqueType('kubernetes.Quantity')],
 }

@@ -1,7 +1,6 @@
 import { CelError } from '../errors.ts'
 import type { Frame } from '../frame.ts'
-import { overload } from '../functions.ts'
-import type { Library } from '../functions.ts'
+import { comparisons, overload, type Library } from '../functions.ts'
 import { compareVersions, maxVersionLength, parseVersion, type SemanticVersion } from '../../kube/semver.ts'
 import { opaqueType } from '../types.ts'
 import { CelOpaque } from '../values.ts'
@@ -19,16 +18,16 @@ class Semver extends CelOpaque {
   }
 
   override equals(other: CelOpaque): boolean {
-    return other instanceof Semver && this.compareTo(other) === 0
-  }
-
-  compareTo(other: Semver): number {
-    return compareVersions(this.version, other.version)
+    return other instanceof Semver && order(this, other) === 0
   }
 
   override toString(): string {
     return this.#text
   }
+}
+
+function order(a: Semver, b: Semver): number {
+  return compareVersions(a.version, b.version)
 }
 
 const number = '(0|[1-9]\\d{0,15})'
@@ -74,15 +73,7 @@ export const semverLibrary: Library = {
         Number(version.numbers[index] ?? 0),
       ),
     ),
-    overload(
-      'kubernetes.Semver.isLessThan(kubernetes.Semver) -> bool',
-      (_frame, a: Semver, b: Semver) => a.compareTo(b) < 0,
-    ),
-    overload(
-      'kubernetes.Semver.isGreaterThan(kubernetes.Semver) -> bool',
-      (_frame, a: Semver, b: Semver) => a.compareTo(b) > 0,
-    ),
-    overload('kubernetes.Semver.compareTo(kubernetes.Semver) -> int', (_frame, a: Semver, b: Semver) => a.compareTo(b)),
+    ...comparisons('kubernetes.Semver', order),
   ],
   types: [opaqueType('kubernetes.Semver')],
 }

@@ -1,24 +1,19 @@
-import { fieldOf } from '../calendar-fields.ts'
-import type { CalendarField } from '../calendar-fields.ts'
+import { calendarFields, type CalendarField } from '../calendar-fields.ts'
 import { traceField, traceUnits } from '../calendar-trace.ts'
 import * as conversions from '../conversions.ts'
 import { CelError, noSuchOverload } from '../errors.ts'
 import type { Frame } from '../frame.ts'
-import { literalOverload, overload } from '../functions.ts'
-import type { Library, Overload } from '../functions.ts'
-import { sizeOf } from '../maps.ts'
-import type { AnyMap } from '../maps.ts'
-import type { CelDuration, CelTimestamp } from '../moments.ts'
+import { literalOverload, overload, type Library, type Overload } from '../functions.ts'
+import { sizeOf, type AnyMap } from '../maps.ts'
+import { durationOfNanoseconds, timestampOf, type CelDuration, type CelTimestamp } from '../moments.ts'
 import { parseDuration, parseTimestamp } from '../moment-text.ts'
-import { toDouble, toInt, toUint } from '../numbers.ts'
-import type { CelInt } from '../numbers.ts'
+import { toDouble, toInt, toUint, type CelInt } from '../numbers.ts'
 import { checkPattern, isFound } from '../regex.ts'
 import { lengthOf } from '../text.ts'
 import { zoneOffset } from '../time-zone.ts'
 import { typeNameOf } from '../type-of.ts'
 import * as types from '../types.ts'
-import { CelType } from '../values.ts'
-import type { CelUint, CelValue } from '../values.ts'
+import { CelType, type CelUint, type CelValue } from '../values.ts'
 
 const sizes = ['size', 'member'].flatMap((form) => {
   const signature = (type: string): string => (form === 'size' ? `size(${type}) -> int` : `${type}.size() -> int`)
@@ -76,27 +71,14 @@ const converters: readonly Overload[] = [
     ),
   ),
   overload('timestamp(timestamp) -> timestamp', (_frame, value: CelTimestamp) => value),
-  overload('timestamp(int) -> timestamp', (_frame, value: CelInt) => conversions.timestampFromInt(value)),
+  overload('timestamp(int) -> timestamp', (_frame, value: CelInt) => timestampOf(Number(value), 0)),
   literalOverload('timestamp(string) -> timestamp', (text: string) => parseTimestamp(text)),
   overload('duration(duration) -> duration', (_frame, value: CelDuration) => value),
-  overload('duration(int) -> duration', (_frame, value: CelInt) => conversions.durationFromInt(value)),
+  overload('duration(int) -> duration', (_frame, value: CelInt) => durationOfNanoseconds(BigInt(value))),
   literalOverload('duration(string) -> duration', (text: string) => parseDuration(text)),
 ]
 
-const fields: readonly CalendarField[] = [
-  'FullYear',
-  'Month',
-  'DayOfYear',
-  'DayOfMonth',
-  'Date',
-  'DayOfWeek',
-  'Hours',
-  'Minutes',
-  'Seconds',
-  'Milliseconds',
-]
-
-const calendar = fields.flatMap((field): Overload[] => [
+const calendar = (Object.keys(calendarFields) as CalendarField[]).flatMap((field): Overload[] => [
   overload(`timestamp.get${field}() -> int`, (frame, moment: CelTimestamp) => read(frame, field, moment, 'UTC')),
   overload(`timestamp.get${field}(string) -> int`, (frame, moment: CelTimestamp, zone: string) =>
     read(frame, field, moment, zone),
@@ -107,7 +89,7 @@ function read(frame: Frame, field: CalendarField, moment: CelTimestamp, zone: st
   const offset = zoneOffset(frame, zone, moment.seconds)
   if (offset instanceof CelError) return offset
   if (frame.trace && moment.rate !== 0) traceField(frame, field, moment, zone)
-  return fieldOf(field, moment.seconds + offset, moment.nanos)
+  return calendarFields[field].read(moment.seconds + offset, moment.nanos)
 }
 
 const units = { Hours: 3_600_000_000_000n, Minutes: 60_000_000_000n, Seconds: 1_000_000_000n } as const

@@ -1,15 +1,13 @@
 import { doubleText } from '../conversions.ts'
 import { CelError } from '../errors.ts'
 import type { Frame } from '../frame.ts'
-import { entriesOf, isMap } from '../maps.ts'
-import type { AnyMap } from '../maps.ts'
+import { entriesOf, isMap, type AnyMap } from '../maps.ts'
 import { CelDuration, CelTimestamp } from '../moments.ts'
 import { durationText, timestampText } from '../moment-text.ts'
 import { doubleValue, isDouble, isInt, numericValue } from '../numbers.ts'
 import { compareText } from '../ordering.ts'
 import { typeNameOf } from '../type-of.ts'
-import { CelOpaque, CelType, CelUint } from '../values.ts'
-import type { CelValue } from '../values.ts'
+import { CelOpaque, CelType, CelUint, type CelValue } from '../values.ts'
 
 const clause = /%(%|(?:\.(\d+))?([a-zA-Z])|)/g
 const maxPrecision = 100

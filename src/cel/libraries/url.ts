@@ -1,11 +1,9 @@
 import { CelError } from '../errors.ts'
 import type { Frame } from '../frame.ts'
-import { overload } from '../functions.ts'
-import type { Library } from '../functions.ts'
+import { overload, type Library } from '../functions.ts'
 import { CelMap } from '../maps.ts'
 import { opaqueType } from '../types.ts'
-import { CelOpaque } from '../values.ts'
-import type { CelValue } from '../values.ts'
+import { CelOpaque, type CelValue } from '../values.ts'
 
 /** An absolute URL, or an absolute path alone, with its parts as written. */
 class Url extends CelOpaque {
