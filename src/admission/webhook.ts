@@ -1,6 +1,5 @@
 import type { Discovery } from '../client/discovery.ts'
-import type { KubeObject } from '../kube/object.ts'
-import { parseApiVersion } from '../kube/object.ts'
+import { parseApiVersion, type KubeObject } from '../kube/object.ts'
 import { isStatusError, type StatusError } from '../kube/status-error.ts'
 import type { Route, RouteResponse } from '../runtime/http/route.ts'
 import { recordWriter } from '../tenancy/creator-record.ts'

@@ -80,16 +80,15 @@ export class Discovery {
   }
 
   #typesOf(apiVersion: string): Promise<readonly DiscoveredType[]> {
-    const known = this.#versions.get(apiVersion)
-    if (known) return known
-    const reading = this.#readVersion(apiVersion)
-    this.#versions.set(apiVersion, reading)
-    // Absence is not kept either: a CRD may come at any time.
-    const forget = () => {
-      if (this.#versions.get(apiVersion) === reading) this.#versions.delete(apiVersion)
-    }
-    reading.then((types) => types.length === 0 && forget(), forget)
-    return reading
+    return this.#versions.getOrInsertComputed(apiVersion, () => {
+      const reading = this.#readVersion(apiVersion)
+      // Absence is not kept either: a CRD may come at any time.
+      const forget = () => {
+        if (this.#versions.get(apiVersion) === reading) this.#versions.delete(apiVersion)
+      }
+      reading.then((types) => types.length === 0 && forget(), forget)
+      return reading
+    })
   }
 
   async #readVersion(apiVersion: string): Promise<readonly DiscoveredType[]> {

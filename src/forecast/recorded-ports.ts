@@ -165,9 +165,7 @@ function recordedCloud(
     locations: (policy) => cloud.locations(policy).filter((location) => !unreadable.has(location)),
     async observe(request) {
       const key = `${request.policy.name}\n${request.policy.generation}\n${request.location}`
-      const known = observations.get(key) ?? observe(request)
-      observations.set(key, known)
-      const seen = await known
+      const seen = await observations.getOrInsertComputed(key, () => observe(request))
       const resources = seen.resources.filter((resource) => present.has(keyOf(resource)))
       return { ...seen, resources, observedAt: clock.now() }
     },

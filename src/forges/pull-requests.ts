@@ -66,9 +66,8 @@ export class PullRequests {
     const before = this.#groups.get(group)?.get(environment.namespace)
     // Tenants change addresses as often as they like: only the last one is read and remembered.
     if (!before || idOf(before) !== idOf(access)) this.forget(environment)
-    const members = this.#groups.get(group) ?? new Map<string, PullAccess>()
+    const members = this.#groups.getOrInsertComputed(group, () => new Map<string, PullAccess>())
     members.set(environment.namespace, access)
-    this.#groups.set(group, members)
     const soon = this.#ports.ports.clock.now() + collectMs
     if (!before)
       this.controller.enqueueAt(pollKey(group), Math.max(soon, (this.#polledAt.get(group) ?? 0) + minPauseMs))

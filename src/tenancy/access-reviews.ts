@@ -42,9 +42,9 @@ export class AccessReviews {
     const until = this.#allowed.get(key)
     if (until !== undefined && this.#ports.clock.monotonic() < until) return true
     this.#allowed.delete(key)
-    const asking = this.#asking.get(key) ?? this.#review(key, creator, access).finally(() => this.#asking.delete(key))
-    this.#asking.set(key, asking)
-    return asking
+    return this.#asking.getOrInsertComputed(key, () =>
+      this.#review(key, creator, access).finally(() => this.#asking.delete(key)),
+    )
   }
 
   async #review(key: string, creator: Creator | undefined, access: Access): Promise<boolean> {

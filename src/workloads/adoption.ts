@@ -1,5 +1,4 @@
-import type { Key } from '../kube/key.ts'
-import { keyOf } from '../kube/key.ts'
+import { keyOf, type Key } from '../kube/key.ts'
 import { placeOf, type KubeObject, type ResourceType, type StoredObject } from '../kube/object.ts'
 import { matches, requirementsOf, type LabelSelector, type Requirement } from '../kube/selector.ts'
 import { ignoring } from '../kube/status-error.ts'

@@ -68,9 +68,7 @@ const programs = new WeakMap<object, PolicyProgram>()
 
 /** The compiled expressions of a stored object or a part of it. */
 export function programOf(object: object, spec: Expressions): PolicyProgram {
-  const program = programs.get(object) ?? new PolicyProgram(spec)
-  programs.set(object, program)
-  return program
+  return programs.getOrInsertComputed(object, () => new PolicyProgram(spec))
 }
 
 /** Finds the bound policies of a kind that a request matches. */

@@ -7,14 +7,12 @@ export function bondClusters(
 ): Pick<BondOptions, 'clusterClient' | 'whyUnreachable' | 'onClusterChange'> {
   const used = new Map<string, ClusterHandle>()
   const listeners: ((cluster: string) => void)[] = []
-  const use = (name: string): ClusterHandle => {
-    const known = used.get(name)
-    if (known) return known
+  const open = (name: string): ClusterHandle => {
     const handle = clusters.client(name)
     handle.onChange(() => listeners.forEach((listener) => listener(name)))
-    used.set(name, handle)
     return handle
   }
+  const use = (name: string) => used.getOrInsertComputed(name, open)
   return {
     clusterClient: (name) => {
       const { status, client } = use(name)

@@ -36,10 +36,8 @@ export class Budget {
   count(record: string, kind: string, at: number): boolean {
     if (at < this.#since || this.#counted.has(record)) return false
     this.#counted.set(record, at)
-    const second = Math.floor(at / 1000)
-    const kinds = this.#seconds.get(second) ?? new Map<string, number>()
+    const kinds = this.#seconds.getOrInsertComputed(Math.floor(at / 1000), () => new Map<string, number>())
     kinds.set(kind, (kinds.get(kind) ?? 0) + 1)
-    this.#seconds.set(second, kinds)
     return true
   }
 
@@ -161,10 +159,9 @@ export class Budgets {
   }
 
   count(record: string, { kind, scope }: Booking, at: number): void {
-    if (!this.#global.count(record, kind, at) || scope === undefined || !this.#namespaceLimits) return
-    const budget = this.#namespaces.get(scope) ?? new Budget(this.#namespaceLimits)
-    budget.count(record, kind, at)
-    this.#namespaces.set(scope, budget)
+    const limits = this.#namespaceLimits
+    if (!this.#global.count(record, kind, at) || scope === undefined || !limits) return
+    this.#namespaces.getOrInsertComputed(scope, () => new Budget(limits)).count(record, kind, at)
   }
 
   forgive(before: number): void {

@@ -130,8 +130,7 @@ export class DepartTogether {
           const all = new Map<string, Slice>()
           const carriedOut = batch.map(({ plan }) => {
             const { namespace } = plan
-            const slice = all.get(namespace) ?? { namespace, deletes: [], lines: [], bytes: 0 }
-            all.set(namespace, slice)
+            const slice = all.getOrInsert(namespace, { namespace, deletes: [], lines: [], bytes: 0 })
             return transaction.attempt(() => this.#take(transaction, slice, plan))
           })
           const kept = [...all.values()].filter(({ root }) => root !== undefined)

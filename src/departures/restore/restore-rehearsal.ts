@@ -80,9 +80,7 @@ class Homes {
   }
 
   problemWith(name: string): Promise<string | undefined> {
-    const asked = this.#problems.get(name) ?? this.#look(name)
-    this.#problems.set(name, asked)
-    return asked
+    return this.#problems.getOrInsertComputed(name, () => this.#look(name))
   }
 
   async #look(name: string): Promise<string | undefined> {

@@ -31,9 +31,7 @@ export async function restoreSetOf(
       const place = placeOf(line)
       if (taken.has(place) || taken.has(line.uid)) continue
       taken.add(place).add(line.uid)
-      const its = restoreSet.get(each)
-      if (its) its.push(line)
-      else restoreSet.set(each, [line])
+      restoreSet.getOrInsert(each, []).push(line)
       for (const metadata of index.about(record.spec.object.cluster ?? '', line)) {
         const at = placeOfRecord(metadata)
         if (found.has(at)) continue

@@ -106,18 +106,13 @@ export class Informers {
   }
 
   #sharedFor(reader: ApiReader, selection: Selection, trim: Trim | undefined): Shared {
-    let caches = this.#shared.get(reader)
-    if (!caches) this.#shared.set(reader, (caches = new Map()))
+    const caches = this.#shared.getOrInsertComputed(reader, () => new Map<string, Shared>())
     const name = `${nameOf(selection)}${trim ? this.#numberOf(trim) : ''}`
-    const existing = caches.get(name)
-    if (existing) return existing
     const forget = () => {
       caches.delete(name)
       if (caches.size === 0) this.#shared.delete(reader)
     }
-    const shared = this.#start(reader, selection, { trim, forget })
-    caches.set(name, shared)
-    return shared
+    return caches.getOrInsertComputed(name, () => this.#start(reader, selection, { trim, forget }))
   }
 
   #numberOf(trim: Trim): number {

@@ -29,12 +29,9 @@ export class ObjectCache {
 
   /** All objects, or those of one namespace: the very same array until one of them changes. */
   all(namespace?: string): readonly StoredObject[] {
-    const known = this.#snapshots.get(namespace)
-    if (known) return known
-    const objects =
-      namespace === undefined ? this.#everything() : [...(this.#namespaces.get(namespace)?.values() ?? [])]
-    this.#snapshots.set(namespace, objects)
-    return objects
+    return this.#snapshots.getOrInsertComputed(namespace, () =>
+      namespace === undefined ? this.#everything() : [...(this.#namespaces.get(namespace)?.values() ?? [])],
+    )
   }
 
   #everything(): readonly StoredObject[] {
@@ -52,9 +49,7 @@ export class ObjectCache {
     const former = this.get(namespace, name)
     if (former) this.#unindex(former)
     else this.#size++
-    let objects = this.#namespaces.get(namespace)
-    if (!objects) this.#namespaces.set(namespace, (objects = new Map()))
-    objects.set(name, object)
+    this.#namespaces.getOrInsertComputed(namespace, () => new Map()).set(name, object)
     this.#snapshots.clear()
     for (const [valuesOf, index] of this.#indexes) insert(index, valuesOf, object)
   }
@@ -99,9 +94,7 @@ export class ObjectCache {
 
 function insert({ byValue }: Index, valuesOf: IndexFunction, object: StoredObject): void {
   for (const value of valuesOrNone(valuesOf, object)) {
-    const objects = byValue.get(value)
-    if (objects) objects.add(object)
-    else byValue.set(value, new Set([object]))
+    byValue.getOrInsertComputed(value, () => new Set()).add(object)
   }
 }
 

@@ -94,17 +94,12 @@ export class WatchScopes {
 
   /** Asked for once, however many kinds need them. */
   #namespacesOf(reader: ApiReader): Promise<readonly string[]> {
-    const known = this.#namespaces.get(reader) ?? namespacesOf(reader)
-    this.#namespaces.set(reader, known)
-    return known
+    return this.#namespaces.getOrInsertComputed(reader, namespacesOf)
   }
 
   #rulesIn(reader: ApiReader, namespace: string): Promise<readonly Rule[]> {
-    let known = this.#rules.get(reader)
-    if (!known) this.#rules.set(reader, (known = new Map<string, Promise<readonly Rule[]>>()))
-    const rules = known.get(namespace) ?? rulesIn(reader, namespace)
-    known.set(namespace, rules)
-    return rules
+    const known = this.#rules.getOrInsertComputed(reader, () => new Map<string, Promise<readonly Rule[]>>())
+    return known.getOrInsertComputed(namespace, () => rulesIn(reader, namespace))
   }
 
   #lookLater(): void {

@@ -67,12 +67,9 @@ export class Clusters {
   /** One more use of a cluster; never waits: the handle's status says how far it is. */
   client(name: string): ClusterHandle {
     if (name === '') return homeHandle(this.#ports)
-    let member = this.#members.get(name)
-    if (!member) {
-      member = new ClusterMember(name, this.#ports, this.#options, () => this.#members.delete(name))
-      this.#members.set(name, member)
-    }
-    return member.use()
+    const forget = () => this.#members.delete(name)
+    const create = () => new ClusterMember(name, this.#ports, this.#options, forget)
+    return this.#members.getOrInsertComputed(name, create).use()
   }
 
   close(): void {

@@ -45,12 +45,8 @@ export interface Network {
 export function networkHttp({ outgoing }: { readonly outgoing: Outgoing }): Network {
   const agents = new Map<string, Agent>()
   const plain = outgoing.agent({ keepAlive: true, maxSockets: 16 })
-  const agentFor = (ca: string | undefined) => {
-    const key = ca ?? ''
-    const agent = agents.get(key) ?? outgoing.tlsAgent({ keepAlive: true, maxSockets: 16, ...(ca ? { ca } : {}) })
-    agents.set(key, agent)
-    return agent
-  }
+  const agentFor = (ca = '') =>
+    agents.getOrInsertComputed(ca, () => outgoing.tlsAgent({ keepAlive: true, maxSockets: 16, ...(ca ? { ca } : {}) }))
   return {
     http: (request) => send(request, request.url.startsWith('https:') ? agentFor(request.ca) : plain),
     connect: (options) => outgoing.connect(options),

@@ -48,9 +48,7 @@ abstract class Metric<L extends string, S> implements DeclaredMetric {
     if (existing !== undefined) return existing
     const overflow = this.labels.map((label) => `${label}="other"`).join(',')
     const used = this.#series.size < maxSeries ? key : overflow
-    const created = this.#series.get(used) ?? this.#create()
-    this.#series.set(used, created)
-    return created
+    return this.#series.getOrInsertComputed(used, () => this.#create())
   }
 
   #keyOf(labels: Partial<Labels<L>>): string {

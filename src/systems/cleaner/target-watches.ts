@@ -51,13 +51,9 @@ export class TargetWatches {
   }
 
   #watchOf(type: ResourceType): Watch {
-    const known = this.#watches.get(typeName(type))
-    if (known) return known
-    const watch = new Watch(this.#ports.informers.open(this.#ports.client, type), (cleaner) =>
-      this.#onChange(keyFromString(cleaner)),
-    )
-    this.#watches.set(typeName(type), watch)
-    return watch
+    const { informers, client } = this.#ports
+    const open = () => new Watch(informers.open(client, type), (cleaner) => this.#onChange(keyFromString(cleaner)))
+    return this.#watches.getOrInsertComputed(typeName(type), open)
   }
 
   #remove(cleaner: string, interest: Interest): void {
@@ -102,11 +98,10 @@ class Watch {
     this.#interests++
     if (select.by === 'name') {
       const at = `${namespace}/${select.name}`
-      this.#byName.set(at, (this.#byName.get(at) ?? new Set()).add(cleaner))
+      this.#byName.getOrInsertComputed(at, () => new Set()).add(cleaner)
     } else {
-      const list = this.#byLabels.get(namespace) ?? []
+      const list = this.#byLabels.getOrInsert(namespace, [])
       list.push({ cleaner, requirements: select.requirements, selector: formatSelector(select.requirements) })
-      this.#byLabels.set(namespace, list)
     }
   }
 

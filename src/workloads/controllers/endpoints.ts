@@ -1,6 +1,5 @@
 import { endpointSlices, endpoints, pods, services } from '../../kube/core-types.ts'
-import type { Key } from '../../kube/key.ts'
-import { keyOf } from '../../kube/key.ts'
+import { keyOf, type Key } from '../../kube/key.ts'
 import type { StoredObject } from '../../kube/object.ts'
 import { deepEqual } from '../../kube/patches/patch.ts'
 import { matches, requirementsOf } from '../../kube/selector.ts'

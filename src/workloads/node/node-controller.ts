@@ -131,8 +131,7 @@ export class LocalNode {
 
   async #stop(pod: Pod): Promise<Outcome> {
     const { uid, deletionGracePeriodSeconds = 30 } = pod.metadata
-    const runner = this.#runners.get(uid) ?? this.#newRunner(pod)
-    this.#runners.set(uid, runner)
+    const runner = this.#runners.getOrInsertComputed(uid, () => this.#newRunner(pod))
     // Not awaited: a long grace period must not block a worker.
     void runner
       .stop(deletionGracePeriodSeconds * 1000)

@@ -46,9 +46,6 @@ export class WakeAttempts {
   }
 
   #attempt(workload: string): Attempt {
-    let attempt = this.#attempts.get(workload)
-    if (!attempt)
-      this.#attempts.set(workload, (attempt = { failures: 0, retryAt: 0, because: 'backoff', since: undefined }))
-    return attempt
+    return this.#attempts.getOrInsert(workload, { failures: 0, retryAt: 0, because: 'backoff', since: undefined })
   }
 }

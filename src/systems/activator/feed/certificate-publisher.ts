@@ -67,8 +67,7 @@ export class CertificatePublisher {
     const wanted = new Map<string, string[]>()
     for (const { id, namespace, settings } of this.#parts.registry.all()) {
       if (settings.tlsSecret === undefined) continue
-      const secret = `${namespace}/${settings.tlsSecret}`
-      wanted.set(secret, [...(wanted.get(secret) ?? []), id])
+      wanted.getOrInsert(`${namespace}/${settings.tlsSecret}`, []).push(id)
     }
     return wanted
   }

@@ -103,11 +103,7 @@ export class HostClaims {
     for (const host of former) this.#leave(host, id)
     if (claim) this.#claims.set(id, claim)
     else this.#claims.delete(id)
-    for (const host of hosts) {
-      const contenders = this.#contenders.get(host)
-      if (contenders) contenders.add(id)
-      else this.#contenders.set(host, new Set([id]))
-    }
+    for (const host of hosts) this.#contenders.getOrInsertComputed(host, () => new Set()).add(id)
     const affected = new Set<string>()
     for (const [host, was] of before) {
       const is = this.#ownersOf(host)

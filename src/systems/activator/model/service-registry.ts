@@ -43,11 +43,7 @@ export class ServiceRegistry {
   set(service: OnDemandService): readonly ObjectRef[] {
     const former = this.remove(service.id)
     this.#services.set(service.id, service)
-    for (const key of indexKeys(service)) {
-      const ids = this.#index.get(key)
-      if (ids) ids.add(service.id)
-      else this.#index.set(key, new Set([service.id]))
-    }
+    for (const key of indexKeys(service)) this.#index.getOrInsertComputed(key, () => new Set()).add(service.id)
     return [...former, ...service.settings.workloads]
   }
 

@@ -239,9 +239,7 @@ export class BondObserver {
       return undefined
     }
     const now = this.#ports.clock.now()
-    const since = this.#absentSince.get(key) ?? now
-    this.#absentSince.set(key, since)
-    if (now - since >= confirmMs) return undefined
+    if (now - this.#absentSince.getOrInsert(key, now) >= confirmMs) return undefined
     return {
       is: 'unknown',
       reason: 'ConfirmingAbsence',

@@ -27,9 +27,7 @@ export class BondEdges {
   set(edge: BondEdge): void {
     this.delete(edge.bond)
     this.#byBond.set(edge.bond, edge)
-    const others = this.#byDependency.get(edge.dependency)
-    if (others) others.add(edge)
-    else this.#byDependency.set(edge.dependency, new Set([edge]))
+    this.#byDependency.getOrInsertComputed(edge.dependency, () => new Set()).add(edge)
   }
 
   delete(bond: string): void {

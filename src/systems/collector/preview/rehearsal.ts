@@ -254,7 +254,7 @@ export class Rehearsal {
 
   /** Has the listener reconciled whenever the node changes. */
   #listen(node: number | undefined, listener: number): void {
-    if (node !== undefined) this.#listeners.set(node, (this.#listeners.get(node) ?? new Set()).add(listener))
+    if (node !== undefined) this.#listeners.getOrInsertComputed(node, () => new Set()).add(listener)
   }
 
   #enqueue(node: number): void {

@@ -81,11 +81,7 @@ export function markUnder(
 
 /** Reads a mark for decisions. A candidate without status, created just before a crash, counts as unmarked. */
 export function markOf(candidate: CleanupCandidate): Mark {
-  const known = marks.get(candidate)
-  if (known) return known
-  const mark = readMark(candidate)
-  marks.set(candidate, mark)
-  return mark
+  return marks.getOrInsertComputed(candidate, readMark)
 }
 
 /** When an announced resource is deleted at the earliest, for people: never a time that has passed. */

@@ -1,5 +1,4 @@
-import type { ResourceType, StoredObject } from '../../../kube/object.ts'
-import { groupResource } from '../../../kube/object.ts'
+import { groupResource, type ResourceType, type StoredObject } from '../../../kube/object.ts'
 import type { ClusterHandle } from '../../../runtime/clusters/clusters.ts'
 import type { Informer } from '../../../runtime/cache/informer.ts'
 import { InventoryError } from '../model/resource.ts'

@@ -108,11 +108,7 @@ export class KubernetesProvider implements Provider {
   }
 
   #sources(cluster: string): ClusterSources {
-    const existing = this.#clusters.get(cluster)
-    if (existing) return existing
-    const sources = new ClusterSources(this.#ports.cluster(cluster))
-    this.#clusters.set(cluster, sources)
-    return sources
+    return this.#clusters.getOrInsertComputed(cluster, () => new ClusterSources(this.#ports.cluster(cluster)))
   }
 }
 

@@ -1,5 +1,4 @@
-import type { CleanupPolicy, CleanupPolicySpec } from '../../../apis/cleanup-policy.ts'
-import { cleanupPolicy } from '../../../apis/cleanup-policy.ts'
+import { cleanupPolicy, type CleanupPolicy, type CleanupPolicySpec } from '../../../apis/cleanup-policy.ts'
 import { ConfigError } from '../../../client/cluster-config.ts'
 import type { KubeObject } from '../../../kube/object.ts'
 import { formatDuration } from '../../../kube/time.ts'

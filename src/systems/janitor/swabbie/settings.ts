@@ -77,9 +77,7 @@ export class Settings {
   }
 
   #child(value: unknown, path: string): Settings {
-    const child = this.#children.get(path) ?? new Settings(value, path)
-    this.#children.set(path, child)
-    return child
+    return this.#children.getOrInsertComputed(path, () => new Settings(value, path))
   }
 
   #at(key: string): string {

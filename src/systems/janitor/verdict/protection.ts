@@ -16,8 +16,9 @@ export function optOutFinder(optOuts: readonly CleanupOptOut[]): OptOutFinder {
   const naming = new Map<string, CleanupOptOut[]>()
   for (const optOut of optOuts.map(withCluster)) {
     const { resource, selector } = optOut.spec
-    if (selector) push(selecting, selector.kind.toLowerCase(), optOut)
-    if (resource) for (const name of [resource.uid, resource.name, resource.id]) if (name) push(naming, name, optOut)
+    if (selector) selecting.getOrInsert(selector.kind.toLowerCase(), []).push(optOut)
+    for (const name of [resource?.uid, resource?.name, resource?.id])
+      if (name) naming.getOrInsert(name, []).push(optOut)
   }
   return (resource) => [
     ...(selecting.get(resource.kind.toLowerCase()) ?? []),
@@ -63,10 +64,4 @@ function withCluster(optOut: CleanupOptOut): CleanupOptOut {
 /** An object with nothing but the identity that a mark stores. */
 export function minimalObject({ apiVersion, kind, namespace, name, uid }: ResourceRef): KubeObject {
   return { apiVersion, kind, metadata: { name, uid, ...(namespace ? { namespace } : {}) } }
-}
-
-function push<K, V>(map: Map<K, V[]>, key: K, value: V): void {
-  const values = map.get(key)
-  if (values) values.push(value)
-  else map.set(key, [value])
 }

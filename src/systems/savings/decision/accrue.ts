@@ -26,9 +26,8 @@ export function accrue(
     const end = Math.min(now, source.until)
     for (let from = Math.max(start, source.from), to; from < end; from = to) {
       to = Math.min(end, (Math.floor(from / dayMs) + 1) * dayMs)
-      const day = dayOf(from)
-      if (!pending.has(day)) pending.set(day, new Map())
-      addRow(pending.get(day)!, rowOf(source, to - from, prices))
+      const rows = pending.getOrInsertComputed(dayOf(from), () => new Map())
+      addRow(rows, rowOf(source, to - from, prices))
     }
   }
 }

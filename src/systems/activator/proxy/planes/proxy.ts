@@ -207,9 +207,7 @@ export class Proxy implements DataPlane {
 
   #target(id: string): Target {
     const { targets, time, limits, ports } = this.#thread
-    let target = targets.get(id)
-    if (!target) targets.set(id, (target = new Target(id, time, limits, ports)))
-    return target
+    return targets.getOrInsertComputed(id, () => new Target(id, time, limits, ports))
   }
 
   #tick(): void {

@@ -44,11 +44,9 @@ export interface ProxyThread {
 /** A target that is always warm at one address: where requests go whose workload was not ready in time. */
 export function fallbackTarget(thread: ProxyThread, address: Address): Target {
   const id = `fallback ${address.host}:${address.port}`
-  let target = thread.targets.get(id)
-  if (!target) {
-    target = new Target(id, thread.time, thread.limits, { ...thread.ports, wake: () => {} })
-    thread.targets.set(id, target)
+  return thread.targets.getOrInsertComputed(id, () => {
+    const target = new Target(id, thread.time, thread.limits, { ...thread.ports, wake: () => {} })
     target.set({ is: 'warm', endpoints: [address] })
-  }
-  return target
+    return target
+  })
 }

@@ -136,11 +136,7 @@ export class Evidence {
 
   /** Caches a result, or a failure, for the rest of this inventory. */
   #once<T>(name: string, read: () => Promise<T>): Promise<T> {
-    const known = this.#results.get(name) as Promise<T> | undefined
-    if (known) return known
-    const result = read()
-    this.#results.set(name, result)
-    return result
+    return this.#results.getOrInsertComputed(name, read) as Promise<T>
   }
 }
 
@@ -170,12 +166,9 @@ function namedVersions(groups: readonly AutoScalingGroup[]): readonly NamedVersi
     const { LaunchTemplateId: id, LaunchTemplateName: name, Version: version } = specification
     if (version === undefined || version.startsWith('$')) continue
     const key = id ?? name ?? ''
-    const entry = byTemplate.get(key) ?? {
-      template: id ? { LaunchTemplateId: id } : { LaunchTemplateName: name ?? '' },
-      versions: [],
-    }
-    if (!entry.versions.includes(version)) entry.versions.push(version)
-    byTemplate.set(key, entry)
+    const template = id ? { LaunchTemplateId: id } : { LaunchTemplateName: name ?? '' }
+    const { versions } = byTemplate.getOrInsert(key, { template, versions: [] })
+    if (!versions.includes(version)) versions.push(version)
   }
   return [...byTemplate.values()]
 }

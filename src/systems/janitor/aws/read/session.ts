@@ -84,11 +84,8 @@ export async function openSession({
       `the credentials of ProviderAccount ${account} belong to account ${accountId}, not to ${spec.accountId}`,
     )
   const clients = new Map<unknown, { destroy(): void }>()
-  const client: AwsSession['client'] = (Type) => {
-    const known = clients.get(Type) ?? new Type(config)
-    clients.set(Type, known)
-    return known as InstanceType<typeof Type>
-  }
+  const client: AwsSession['client'] = (Type) =>
+    clients.getOrInsertComputed(Type, () => new Type(config)) as InstanceType<typeof Type>
   return {
     account,
     accountId,

@@ -6,14 +6,12 @@ export type MentionFinder = (text: string) => string | undefined
 
 /** Finds mentions in a list. Informers return the same array until it changes, so each list is indexed once. */
 export function mentionsIn(objects: readonly StoredObject[]): MentionFinder {
-  const known = mentionsByList.get(objects)
-  if (known) return known
-  const texts = new Map<string, string>()
-  for (const object of objects)
-    for (const text of textsOf(object)) if (!texts.has(text)) texts.set(text, kindAndName(object))
-  const mentions: MentionFinder = (text) => texts.get(text)
-  mentionsByList.set(objects, mentions)
-  return mentions
+  return mentionsByList.getOrInsertComputed(objects, () => {
+    const texts = new Map<string, string>()
+    for (const object of objects)
+      for (const text of textsOf(object)) if (!texts.has(text)) texts.set(text, kindAndName(object))
+    return (text) => texts.get(text)
+  })
 }
 
 /** The first mention of a text that one of the finders knows. */
