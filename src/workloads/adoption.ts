@@ -3,7 +3,7 @@ import { placeOf, type KubeObject, type ResourceType, type StoredObject } from '
 import { matches, requirementsOf, type LabelSelector, type Requirement } from '../kube/selector.ts'
 import { ignoring } from '../kube/status-error.ts'
 import type { Change, Informer } from '../runtime/cache/informer.ts'
-import type { Controller } from '../runtime/controller/controller.ts'
+import { Controller, type ControllerOptions } from '../runtime/controller/controller.ts'
 import type { WorkloadPorts } from './ports.ts'
 import { controllerRef, controllerUid } from './types.ts'
 
@@ -12,23 +12,49 @@ interface Selecting extends StoredObject {
   readonly spec: { readonly selector?: LabelSelector | Readonly<Record<string, string>> }
 }
 
-/** What a claim depends on: the owner's kind, the kind of the dependents, and both caches. */
-export interface ClaimOptions<Owner extends Selecting, Dependent extends StoredObject> {
-  readonly client: WorkloadPorts['client']
-  readonly controller: Controller
+/** What owners claim. */
+interface Claimed<Owner extends Selecting, Dependent extends StoredObject> {
   readonly ownerType: ResourceType
-  readonly owners: Informer<Owner>
+  /** The kind of the dependents. */
   readonly type: ResourceType
-  /** With the index `controller` of `controllerIndex`. */
-  readonly dependents: Informer<Dependent>
+  /** Further indexes of the cache of dependents. */
+  readonly indexes?: Readonly<Record<string, (dependent: Dependent) => readonly string[]>>
   /** Beside the selector, what a dependent of this owner must be. */
   readonly isMember?: (owner: Owner, dependent: Dependent) => boolean
   /** Set by an adoption and removed by a release. */
   readonly finalizer?: string
 }
 
+interface ClaimOptions<Owner extends Selecting, Dependent extends StoredObject>
+  extends Claimed<Owner, Dependent>, Pick<WorkloadPorts, 'client' | 'informers'> {
+  readonly controller: Controller
+  readonly owners: Informer<Owner>
+}
+
+/** The controller of a kind whose objects own others, with the caches of both. */
+export interface OwnerController<Owner extends Selecting, Dependent extends StoredObject> {
+  readonly controller: Controller
+  readonly owners: Informer<Owner>
+  readonly claims: Claims<Owner, Dependent>
+}
+
+/** Opens the caches of owners and dependents, and reconciles an owner when any of them changes. */
+export function ownerController<Owner extends Selecting, Dependent extends StoredObject>(
+  { client, informers, ports }: WorkloadPorts,
+  {
+    reconcile,
+    concurrency = 2,
+    ...claimed
+  }: Claimed<Owner, Dependent> & Pick<ControllerOptions, 'reconcile' | 'concurrency'>,
+): OwnerController<Owner, Dependent> {
+  const owners = informers.open<Owner>(client, claimed.ownerType)
+  const controller = new Controller({ name: claimed.ownerType.plural, reconcile, ports, concurrency })
+  controller.watch(owners)
+  return { controller, owners, claims: new Claims({ client, informers, controller, owners, ...claimed }) }
+}
+
 /** Index of dependents by the uid of their controller; those without one by namespace, as `orphans/NAMESPACE`. */
-export function controllerIndex(object: KubeObject): readonly string[] {
+function controllerIndex(object: KubeObject): readonly string[] {
   const [uid] = controllerUid(object)
   return [uid ?? `orphans/${object.metadata.namespace ?? ''}`]
 }
@@ -38,20 +64,29 @@ export function controllerIndex(object: KubeObject): readonly string[] {
  * owned one that no longer matches is released.
  */
 export class Claims<Owner extends Selecting, Dependent extends StoredObject> {
+  readonly dependents: Informer<Dependent>
   readonly #options: ClaimOptions<Owner, Dependent>
 
   constructor(options: ClaimOptions<Owner, Dependent>) {
+    const { client, informers, type, indexes, controller } = options
     this.#options = options
-    options.controller.watch(options.dependents, (change) => this.#keysOf(change))
+    this.dependents = informers.open<Dependent>(client, type, { indexes: { controller: controllerIndex, ...indexes } })
+    controller.watch(this.dependents, (change) => this.#keysOf(change))
+  }
+
+  /** A dependent was written: its owner is not reconciled before the cache shows it. */
+  expect(owner: Key, written: StoredObject | undefined): void {
+    const { controller } = this.#options
+    if (written) controller.expect(owner, written.metadata.resourceVersion, this.dependents as never)
   }
 
   /** The dependents of an owner, after adoption and release. An owner that is being deleted adopts nothing. */
   async of(owner: Owner): Promise<readonly Dependent[]> {
-    const { dependents, isMember = () => true } = this.#options
-    const owned = dependents.byIndex('controller', owner.metadata.uid)
+    const { isMember = () => true } = this.#options
+    const owned = this.dependents.byIndex('controller', owner.metadata.uid)
     if (owner.metadata.deletionTimestamp || requirementsIn(owner).length === 0) return owned
     const belongs = (each: Dependent) => selects(owner, each) && isMember(owner, each)
-    const orphans = dependents
+    const orphans = this.dependents
       .byIndex('controller', `orphans/${owner.metadata.namespace ?? ''}`)
       .filter((each) => belongs(each) && !each.metadata.deletionTimestamp)
     const strays = owned.filter((each) => !belongs(each) && !each.metadata.deletionTimestamp)
@@ -85,13 +120,13 @@ export class Claims<Owner extends Selecting, Dependent extends StoredObject> {
 
   /** A change by others in the meantime wins: the next reconcile decides again. */
   async #write(owner: Owner, metadata: StoredObject['metadata'], change: object): Promise<Dependent | undefined> {
-    const { client, controller, type, dependents } = this.#options
+    const { client, type } = this.#options
     const { uid, resourceVersion } = metadata
     const body = { metadata: { uid, resourceVersion, ...change } }
     const written = await client
       .patch<Dependent>(type, placeOf(metadata), { type: 'merge', body })
       .catch(ignoring('NotFound', 'Conflict'))
-    if (written) controller.expect(keyOf(owner), written.metadata.resourceVersion, dependents as never)
+    this.expect(keyOf(owner), written)
     return written
   }
 

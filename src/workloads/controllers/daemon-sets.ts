@@ -1,9 +1,9 @@
 import { daemonSets, pods } from '../../kube/core-types.ts'
 import type { Key } from '../../kube/key.ts'
-import { Controller } from '../../runtime/controller/controller.ts'
+import type { Controller } from '../../runtime/controller/controller.ts'
 import { settled, wakeAt, type Outcome } from '../../runtime/controller/outcome.ts'
 import { templateHash } from './deployments.ts'
-import { Claims, controllerIndex } from '../adoption.ts'
+import { ownerController } from '../adoption.ts'
 import { createNew, writeStatus, type WorkloadPorts } from '../ports.ts'
 import { deleteOwned } from '../delete.ts'
 import { RevisionHistory, revisionLabel } from './revisions.ts'
@@ -24,25 +24,16 @@ interface DaemonSetSpec {
 type DaemonSet = Workload<DaemonSetSpec>
 
 /** Runs one Pod per DaemonSet, because there is one node. */
-export function daemonSetController({ client, informers, ports }: WorkloadPorts): Controller {
-  const sets = informers.open<DaemonSet>(client, daemonSets)
-  const owned = informers.open<Pod>(client, pods, { indexes: { controller: controllerIndex } })
-  const controller = new Controller({ name: 'daemonsets', reconcile, ports, concurrency: 2 })
-  controller.watch(sets)
-  const claims = new Claims({
-    client,
-    controller,
-    ownerType: daemonSets,
-    owners: sets,
-    type: pods,
-    dependents: owned,
-  })
-  const history = new RevisionHistory({ client, informers }, daemonSets, { controller, owners: sets })
-  return controller
+export function daemonSetController(workloadPorts: WorkloadPorts): Controller {
+  const { client, ports } = workloadPorts
+  const own = ownerController<DaemonSet, Pod>(workloadPorts, { ownerType: daemonSets, type: pods, reconcile })
+  const { owners: sets, claims } = own
+  const history = new RevisionHistory(workloadPorts, daemonSets, own)
+  return own.controller
 
   async function reconcile(key: Key): Promise<Outcome> {
     const set = sets.get(key.namespace, key.name)
-    if (!set || !owned.synced || !history.informer.synced) return settled
+    if (!set || !claims.dependents.synced || !history.informer.synced) return settled
     const mine = await claims.of(set)
     if (!set.metadata.deletionTimestamp) await adjust(key, set, mine)
     const { available, nextAt } = availability(mine, set.spec.minReadySeconds, ports.clock.now())
@@ -53,8 +44,7 @@ export function daemonSetController({ client, informers, ports }: WorkloadPorts)
   async function adjust(key: Key, set: DaemonSet, mine: readonly Pod[]): Promise<void> {
     const hash = templateHash(set.spec.template)
     const hashOf = (pod: Pod) => pod.metadata.labels?.[revisionLabel] ?? ''
-    const recorded = await history.record(set, new Set(mine.map((pod) => `${set.metadata.name}-${hashOf(pod)}`)))
-    if (recorded) controller.expect(key, recorded.metadata.resourceVersion, history.informer as never)
+    await history.record(key, set, new Set(mine.map((pod) => `${set.metadata.name}-${hashOf(pod)}`)))
     const isOutdated = (pod: Pod) => hashOf(pod) !== hash && set.spec.updateStrategy?.type !== 'OnDelete'
     for (const pod of mine)
       if ((isOutdated(pod) || isPodFinished(pod)) && !pod.metadata.deletionTimestamp)
@@ -73,7 +63,7 @@ export function daemonSetController({ client, informers, ports }: WorkloadPorts)
       },
       spec: { ...template.spec, tolerations: [...(template.spec.tolerations ?? []), ...daemonTolerations] },
     })
-    if (created) controller.expect(key, created.metadata.resourceVersion, owned as never)
+    claims.expect(key, created)
   }
 }
 

@@ -3,10 +3,9 @@ import { createHash } from 'node:crypto'
 import type { Key } from '../../kube/key.ts'
 import { placeOf, type ResourceType, type StoredObject } from '../../kube/object.ts'
 import { deepEqual } from '../../kube/patches/patch.ts'
-import type { Informer } from '../../runtime/cache/informer.ts'
-import { Controller } from '../../runtime/controller/controller.ts'
+import type { Controller } from '../../runtime/controller/controller.ts'
 import { settled, wakeAt, type Outcome } from '../../runtime/controller/outcome.ts'
-import { Claims, controllerIndex } from '../adoption.ts'
+import { ownerController, type OwnerController } from '../adoption.ts'
 import { createNew, writeStatus, type WorkloadPorts } from '../ports.ts'
 import { deleteOwned } from '../delete.ts'
 import { deploymentStatus, type Deployment } from './deployment-status.ts'
@@ -30,37 +29,24 @@ export function deploymentController(ports: WorkloadPorts): Controller {
 class DeploymentReconciler {
   readonly controller: Controller
   readonly #ports: WorkloadPorts
-  readonly #deployments: Informer<Deployment>
-  readonly #replicaSets: Informer<Workload>
-  readonly #claims: Claims<Deployment, Workload>
+  readonly #own: OwnerController<Deployment, Workload>
 
-  constructor(workloadPorts: WorkloadPorts) {
-    const { client, informers, ports } = workloadPorts
-    this.#ports = workloadPorts
-    this.#deployments = informers.open<Deployment>(client, deployments)
-    this.#replicaSets = informers.open<Workload>(client, replicaSets, { indexes: { controller: controllerIndex } })
+  constructor(ports: WorkloadPorts) {
+    this.#ports = ports
     const reconcile = (key: Key) => this.#reconcile(key)
-    this.controller = new Controller({ name: 'deployments', reconcile, ports, concurrency: 4 })
-    this.controller.watch(this.#deployments)
-    this.#claims = new Claims({
-      client,
-      controller: this.controller,
-      ownerType: deployments,
-      owners: this.#deployments,
-      type: replicaSets,
-      dependents: this.#replicaSets,
-    })
+    this.#own = ownerController(ports, { ownerType: deployments, type: replicaSets, reconcile, concurrency: 4 })
+    this.controller = this.#own.controller
   }
 
   async #reconcile(key: Key): Promise<Outcome> {
-    const deployment = this.#deployments.get(key.namespace, key.name)
-    if (!deployment || deployment.metadata.deletionTimestamp || !this.#replicaSets.synced) return settled
-    const claimed = await this.#claims.of(deployment)
+    const { owners, claims } = this.#own
+    const deployment = owners.get(key.namespace, key.name)
+    if (!deployment || deployment.metadata.deletionTimestamp || !claims.dependents.synced) return settled
+    const claimed = await claims.of(deployment)
     const owned = claimed.filter(({ metadata }) => !metadata.deletionTimestamp)
     const current = owned.find((set) => isOfTemplate(set, deployment.spec.template))
     if (!current && !deployment.spec.paused) {
-      const created = await createNew(this.#ports.client, replicaSets, replicaSetFor(deployment, owned))
-      this.#expectReplicaSet(key, created)
+      claims.expect(key, await createNew(this.#ports.client, replicaSets, replicaSetFor(deployment, owned)))
       return settled
     }
     const observed = { key, deployment, owned, current }
@@ -83,7 +69,7 @@ class DeploymentReconciler {
       const { name, resourceVersion } = set.metadata
       const body = { metadata: { resourceVersion }, spec: { replicas: next } }
       const scaled = await client.patch<StoredObject>(replicaSets, placeOf(set.metadata), { type: 'merge', body })
-      this.#expectReplicaSet(key, scaled)
+      this.#own.claims.expect(key, scaled)
       const before = set.spec.replicas ?? 0
       events.record(deployment, {
         type: 'Normal',
@@ -123,10 +109,6 @@ class DeploymentReconciler {
     const written = await writeStatus(client, deployments, deployment, status)
     if (written) this.controller.expect(key, written.metadata.resourceVersion)
     return deadlineAt === undefined ? settled : wakeAt(deadlineAt)
-  }
-
-  #expectReplicaSet(key: Key, written: StoredObject | undefined): void {
-    if (written) this.controller.expect(key, written.metadata.resourceVersion, this.#replicaSets as never)
   }
 }
 

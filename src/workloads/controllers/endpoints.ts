@@ -6,6 +6,7 @@ import { matches, requirementsOf } from '../../kube/selector.ts'
 import { ignoring } from '../../kube/status-error.ts'
 import { Controller } from '../../runtime/controller/controller.ts'
 import { settled, type Outcome } from '../../runtime/controller/outcome.ts'
+import { ownerKeys } from '../adoption.ts'
 import { portsAnnotation, simulatedMark, type PortMap } from '../ports-annotation.ts'
 import type { WorkloadPorts } from '../ports.ts'
 import { deleteOwned } from '../delete.ts'
@@ -34,7 +35,7 @@ export function endpointsController({ client, informers, ports }: WorkloadPorts)
   const slices = informers.open<Slice>(client, endpointSlices, { indexes: { service: serviceNamed } })
   const controller = new Controller({ name: 'endpoints', reconcile, ports, concurrency: 4 })
   controller.watch(all)
-  controller.watch(slices, ({ object }) => serviceOf(object))
+  controller.watch(slices, ({ object }) => ownerKeys(object, 'Service'))
   controller.watch(running, ({ object, previous }) =>
     all
       .list(object.metadata.namespace)
@@ -125,13 +126,6 @@ function serviceNamed({ metadata: { namespace = '', labels = {} } }: StoredObjec
 function selects({ spec, metadata }: Service, pod: Pod): boolean {
   if (!spec.selector || metadata.namespace !== pod.metadata.namespace) return false
   return matches(requirementsOf({ matchLabels: spec.selector }), pod.metadata.labels)
-}
-
-function serviceOf({ metadata }: StoredObject): readonly Key[] {
-  const owner = metadata.ownerReferences?.find(({ controller, kind }) => controller && kind === 'Service')
-  return owner
-    ? [keyOf({ apiVersion: 'v1', kind: 'Service', name: owner.name, namespace: metadata.namespace ?? '' })]
-    : []
 }
 
 function sliceFor(service: Service, pod: Pod) {

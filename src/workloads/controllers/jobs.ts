@@ -6,10 +6,10 @@ import type { LabelSelector } from '../../kube/selector.ts'
 import { ignoring } from '../../kube/status-error.ts'
 import { formatTime, parseTime } from '../../kube/time.ts'
 import type { Informer } from '../../runtime/cache/informer.ts'
-import { Controller } from '../../runtime/controller/controller.ts'
+import type { Controller } from '../../runtime/controller/controller.ts'
 import { settled, wakeAt, type Outcome } from '../../runtime/controller/outcome.ts'
 import { indexAnnotation, indexOf, isTracked, releasable, tallyOf, trackingFinalizer } from './job-tally.ts'
-import { Claims, controllerIndex } from '../adoption.ts'
+import { ownerController, type Claims } from '../adoption.ts'
 import { createNew, writeStatus, type WorkloadPorts } from '../ports.ts'
 import { deleteFinishedJob, deleteOwned } from '../delete.ts'
 import {
@@ -146,23 +146,19 @@ class JobReconciler {
   readonly #pods: Informer<Pod>
   readonly #claims: Claims<Job, Pod>
 
-  constructor(workloadPorts: WorkloadPorts) {
-    const { client, informers, ports } = workloadPorts
-    this.#ports = workloadPorts
-    this.#jobs = informers.open<Job>(client, jobs)
-    this.#pods = informers.open<Pod>(client, pods, { indexes: { controller: controllerIndex, tracked: trackedBy } })
-    const reconcile = (key: Key) => this.#reconcile(key)
-    this.controller = new Controller({ name: 'jobs', reconcile, ports, concurrency: 2 })
-    this.controller.watch(this.#jobs)
-    this.#claims = new Claims({
-      client,
-      controller: this.controller,
+  constructor(ports: WorkloadPorts) {
+    this.#ports = ports
+    const { controller, owners, claims } = ownerController<Job, Pod>(ports, {
       ownerType: jobs,
-      owners: this.#jobs,
       type: pods,
-      dependents: this.#pods,
+      indexes: { tracked: trackedBy },
       finalizer: trackingFinalizer,
+      reconcile: (key) => this.#reconcile(key),
     })
+    this.controller = controller
+    this.#jobs = owners
+    this.#pods = claims.dependents
+    this.#claims = claims
     this.controller.watch(this.#pods, ({ object }) => jobKeys(object))
   }
 
@@ -217,13 +213,13 @@ class JobReconciler {
         .patch<StoredObject>(pods, placeOf(metadata), { type: 'merge', body })
         .catch(ignoring('NotFound', 'Conflict'))
       // This write may delete a terminating Pod, whose version the cache then never shows.
-      if (!deletionTimestamp) this.#expectPod(key, written)
+      if (!deletionTimestamp) this.#claims.expect(key, written)
     }
   }
 
   async #startPods(key: Key, job: Job, step: Extract<JobStep, { do: 'start' }>): Promise<void> {
     for (let count = 0; count < step.count; count++)
-      this.#expectPod(key, await createNew(this.#ports.client, pods, podFor(job, step.indexes?.[count])))
+      this.#claims.expect(key, await createNew(this.#ports.client, pods, podFor(job, step.indexes?.[count])))
   }
 
   async #report(
@@ -253,10 +249,6 @@ class JobReconciler {
     if (clock.now() < expiresAt) return wakeAt(expiresAt)
     await deleteFinishedJob(client, jobs, job)
     return settled
-  }
-
-  #expectPod(key: Key, written: StoredObject | undefined): void {
-    if (written) this.controller.expect(key, written.metadata.resourceVersion, this.#pods as never)
   }
 }
 

@@ -1,10 +1,10 @@
 import { pods, replicaSets, replicationControllers } from '../../kube/core-types.ts'
 import type { Key } from '../../kube/key.ts'
 import type { ResourceType } from '../../kube/object.ts'
-import { Controller } from '../../runtime/controller/controller.ts'
+import type { Controller } from '../../runtime/controller/controller.ts'
 import { formatTime } from '../../kube/time.ts'
 import { settled, wakeAt, type Outcome } from '../../runtime/controller/outcome.ts'
-import { Claims, controllerIndex } from '../adoption.ts'
+import { ownerController } from '../adoption.ts'
 import { createNew, writeStatus, type WorkloadPorts } from '../ports.ts'
 import { deleteOwned } from '../delete.ts'
 import {
@@ -39,17 +39,15 @@ export function replicationControllerController(ports: WorkloadPorts): Controlle
   return replicaController(replicationControllers, ports)
 }
 
-function replicaController(type: ResourceType, { client, informers, ports }: WorkloadPorts): Controller {
-  const sets = informers.open<Workload>(client, type)
-  const owned = informers.open<Pod>(client, pods, { indexes: { controller: controllerIndex } })
-  const controller = new Controller({ name: type.plural, reconcile, ports, concurrency: 4 })
-  controller.watch(sets)
-  const claims = new Claims({ client, controller, ownerType: type, owners: sets, type: pods, dependents: owned })
+function replicaController(type: ResourceType, workloadPorts: WorkloadPorts): Controller {
+  const { client, ports } = workloadPorts
+  const options = { ownerType: type, type: pods, reconcile, concurrency: 4 }
+  const { controller, owners: sets, claims } = ownerController<Workload, Pod>(workloadPorts, options)
   return controller
 
   async function reconcile(key: Key): Promise<Outcome> {
     const set = sets.get(key.namespace, key.name)
-    if (!set || !owned.synced) return settled
+    if (!set || !claims.dependents.synced) return settled
     const mine = await claims.of(set)
     const failure = set.metadata.deletionTimestamp ? undefined : await failureOf(adjust(key, set, mine))
     const now = ports.clock.now()
@@ -61,10 +59,8 @@ function replicaController(type: ResourceType, { client, informers, ports }: Wor
 
   async function adjust(key: Key, set: Workload, mine: readonly Pod[]): Promise<void> {
     const plan = planReplicas(set.spec.replicas ?? 1, mine)
-    for (let index = 0; index < Math.min(plan.create, maxCreatedAtOnce); index++) {
-      const pod = await createNew(client, pods, podFor(type, set))
-      if (pod) controller.expect(key, pod.metadata.resourceVersion, owned as never)
-    }
+    for (let index = 0; index < Math.min(plan.create, maxCreatedAtOnce); index++)
+      claims.expect(key, await createNew(client, pods, podFor(type, set)))
     for (const pod of plan.delete) await deleteOwned(client, pods, pod)
   }
 }

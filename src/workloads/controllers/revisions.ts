@@ -1,9 +1,10 @@
 import { controllerRevisions } from '../../kube/core-types.ts'
+import type { Key } from '../../kube/key.ts'
 import type { KubeObject, ResourceType, StoredObject } from '../../kube/object.ts'
 import type { Informer } from '../../runtime/cache/informer.ts'
 import type { Controller } from '../../runtime/controller/controller.ts'
 import { templateHash } from './deployments.ts'
-import { Claims, controllerIndex } from '../adoption.ts'
+import { Claims } from '../adoption.ts'
 import { createNew, type WorkloadPorts } from '../ports.ts'
 import { deleteOwned } from '../delete.ts'
 import { controllerRef, type PodTemplate, type Workload } from '../types.ts'
@@ -31,15 +32,13 @@ export class RevisionHistory {
 
   constructor(
     { client, informers }: Pick<WorkloadPorts, 'client' | 'informers'>,
-    type: ResourceType,
+    ownerType: ResourceType,
     { controller, owners }: { readonly controller: Controller; readonly owners: Informer<Workload> },
   ) {
     this.#client = client
-    this.#type = type
-    const indexes = { controller: controllerIndex }
-    this.informer = informers.open<Revision>(client, controllerRevisions, { indexes })
-    const dependents = this.informer
-    this.#claims = new Claims({ client, controller, ownerType: type, owners, type: controllerRevisions, dependents })
+    this.#type = ownerType
+    this.#claims = new Claims({ client, informers, controller, ownerType, owners, type: controllerRevisions })
+    this.informer = this.#claims.dependents
   }
 
   of(set: Workload): readonly Revision[] {
@@ -54,21 +53,22 @@ export class RevisionHistory {
     return template
   }
 
-  /** Records the current template as the newest revision, and prunes old ones that no Pod uses. Returns the revision if it was written. */
-  async record(set: Workload, inUse: ReadonlySet<string>): Promise<StoredObject | undefined> {
+  /** Records the current template as the newest revision, and prunes old ones that no Pod uses. */
+  async record(key: Key, set: Workload, inUse: ReadonlySet<string>): Promise<void> {
     const all = await this.#claims.of(set)
     const name = revisionName(set)
     const current = all.find(({ metadata }) => metadata.name === name)
     const newest = Math.max(0, ...all.map(({ revision }) => revision))
     await this.#prune(set, all, new Set([...inUse, name]))
-    if (!current) return createNew(this.#client, controllerRevisions, this.#revisionOf(set, newest + 1))
-    if (current.revision === newest) return undefined
-    const { namespace = '', resourceVersion } = current.metadata
-    return this.#client.patch<StoredObject>(
-      controllerRevisions,
-      { namespace, name },
-      { type: 'merge', body: { metadata: { resourceVersion }, revision: newest + 1 } },
-    )
+    if (current?.revision === newest) return
+    this.#claims.expect(key, await this.#write(set, current, newest + 1))
+  }
+
+  #write(set: Workload, current: Revision | undefined, revision: number): Promise<StoredObject | undefined> {
+    if (!current) return createNew(this.#client, controllerRevisions, this.#revisionOf(set, revision))
+    const { name, namespace = '', resourceVersion } = current.metadata
+    const body = { metadata: { resourceVersion }, revision }
+    return this.#client.patch<StoredObject>(controllerRevisions, { namespace, name }, { type: 'merge', body })
   }
 
   async #prune(set: Workload, all: readonly Revision[], inUse: ReadonlySet<string>): Promise<void> {

@@ -1,8 +1,8 @@
 import { pods, statefulSets } from '../../kube/core-types.ts'
 import type { Key } from '../../kube/key.ts'
-import { Controller } from '../../runtime/controller/controller.ts'
+import type { Controller } from '../../runtime/controller/controller.ts'
 import { settled, wakeAt, type Outcome } from '../../runtime/controller/outcome.ts'
-import { Claims, controllerIndex } from '../adoption.ts'
+import { ownerController } from '../adoption.ts'
 import { createNew, writeStatus, type WorkloadPorts } from '../ports.ts'
 import { deleteOwned } from '../delete.ts'
 import { RevisionHistory, revisionLabel, revisionName } from './revisions.ts'
@@ -67,26 +67,21 @@ function partitionOf({ spec }: StatefulSet): number {
 }
 
 /** Runs the ordinal Pods of StatefulSets. */
-export function statefulSetController({ client, informers, ports }: WorkloadPorts): Controller {
-  const sets = informers.open<StatefulSet>(client, statefulSets)
-  const owned = informers.open<Pod>(client, pods, { indexes: { controller: controllerIndex } })
-  const controller = new Controller({ name: 'statefulsets', reconcile, ports, concurrency: 2 })
-  controller.watch(sets)
-  const claims = new Claims({
-    client,
-    controller,
+export function statefulSetController(workloadPorts: WorkloadPorts): Controller {
+  const { client, ports } = workloadPorts
+  const own = ownerController<StatefulSet, Pod>(workloadPorts, {
     ownerType: statefulSets,
-    owners: sets,
     type: pods,
-    dependents: owned,
+    reconcile,
     isMember: (set, pod) => pod.metadata.name.replace(/-\d+$/, '') === set.metadata.name,
   })
-  const history = new RevisionHistory({ client, informers }, statefulSets, { controller, owners: sets })
+  const { controller, owners: sets, claims } = own
+  const history = new RevisionHistory(workloadPorts, statefulSets, own)
   return controller
 
   async function reconcile(key: Key): Promise<Outcome> {
     const set = sets.get(key.namespace, key.name)
-    if (!set || !owned.synced || !history.informer.synced) return settled
+    if (!set || !claims.dependents.synced || !history.informer.synced) return settled
     const mine = await claims.of(set)
     if (!set.metadata.deletionTimestamp) await adjust(key, set, mine)
     const now = ports.clock.now()
@@ -98,13 +93,10 @@ export function statefulSetController({ client, informers, ports }: WorkloadPort
 
   async function adjust(key: Key, set: StatefulSet, mine: readonly Pod[]): Promise<void> {
     const used = new Set(mine.map(({ metadata }) => metadata.labels?.[revisionLabel] ?? ''))
-    const recorded = await history.record(set, new Set([...used, currentRevisionOf(set)]))
-    if (recorded) controller.expect(key, recorded.metadata.resourceVersion, history.informer as never)
+    await history.record(key, set, new Set([...used, currentRevisionOf(set)]))
     const plan = planOrdinals(set, mine)
-    for (const ordinal of plan.create) {
-      const pod = await createNew(client, pods, podFor(set, ordinal, revisionFor(set, ordinal)))
-      if (pod) controller.expect(key, pod.metadata.resourceVersion, owned as never)
-    }
+    for (const ordinal of plan.create)
+      claims.expect(key, await createNew(client, pods, podFor(set, ordinal, revisionFor(set, ordinal))))
     for (const pod of plan.delete) await deleteOwned(client, pods, pod)
   }
 
