@@ -39,24 +39,20 @@ export class Evidence {
   groups(session = this.session): Promise<readonly AutoScalingGroup[]> {
     const { sdk, autoScaling: client, account } = session
     return this.#once(`groups/${account}`, () =>
-      listCompletely({
-        what: `auto-scaling groups of ${account}`,
-        pageSize: 100,
-        pages: (pageSize) => sdk.autoScaling.paginateDescribeAutoScalingGroups({ client, pageSize }, {}),
-        items: ({ AutoScalingGroups }) => AutoScalingGroups,
-      }),
+      listCompletely(
+        { what: `auto-scaling groups of ${account}`, pageSize: 100, items: 'AutoScalingGroups' },
+        (pageSize: number) => sdk.autoScaling.paginateDescribeAutoScalingGroups({ client, pageSize }, {}),
+      ),
     )
   }
 
   launchConfigurations(session = this.session): Promise<readonly LaunchConfiguration[]> {
     const { sdk, autoScaling: client, account } = session
     return this.#once(`launch-configurations/${account}`, () =>
-      listCompletely({
-        what: `launch configurations of ${account}`,
-        pageSize: 100,
-        pages: (pageSize) => sdk.autoScaling.paginateDescribeLaunchConfigurations({ client, pageSize }, {}),
-        items: ({ LaunchConfigurations }) => LaunchConfigurations,
-      }),
+      listCompletely(
+        { what: `launch configurations of ${account}`, pageSize: 100, items: 'LaunchConfigurations' },
+        (pageSize: number) => sdk.autoScaling.paginateDescribeLaunchConfigurations({ client, pageSize }, {}),
+      ),
     )
   }
 
@@ -64,12 +60,10 @@ export class Evidence {
   instances(session = this.session): Promise<readonly Instance[]> {
     const { sdk, ec2: client, account } = session
     return this.#once(`instances/${account}`, async () => {
-      const reservations = await listCompletely({
-        what: `instances of ${account}`,
-        pageSize: 1000,
-        pages: (pageSize) => sdk.ec2.paginateDescribeInstances({ client, pageSize }, {}),
-        items: ({ Reservations }) => Reservations,
-      })
+      const reservations = await listCompletely(
+        { what: `instances of ${account}`, pageSize: 1000, items: 'Reservations' },
+        (pageSize: number) => sdk.ec2.paginateDescribeInstances({ client, pageSize }, {}),
+      )
       return reservations.flatMap(({ Instances = [] }) => Instances).filter(({ State }) => State?.Name !== 'terminated')
     })
   }
@@ -79,13 +73,11 @@ export class Evidence {
     const { sdk, ec2: client, account } = session
     return this.#once(`template-versions/${account}`, async () => {
       const named = namedVersions(await this.groups(session))
-      const general = await listCompletely({
-        what: `launch template versions of ${account}`,
-        pageSize: 200,
-        pages: (pageSize) =>
+      const general = await listCompletely(
+        { what: `launch template versions of ${account}`, pageSize: 200, items: 'LaunchTemplateVersions' },
+        (pageSize: number) =>
           sdk.ec2.paginateDescribeLaunchTemplateVersions({ client, pageSize }, { Versions: ['$Latest', '$Default'] }),
-        items: ({ LaunchTemplateVersions }) => LaunchTemplateVersions,
-      })
+      )
       const special: LaunchTemplateVersion[] = []
       for (const { template, versions } of named) {
         const answer = await client
@@ -102,12 +94,10 @@ export class Evidence {
   networkInterfaces(): Promise<readonly NetworkInterface[]> {
     const { sdk, ec2: client, account } = this.session
     return this.#once('network-interfaces', () =>
-      listCompletely({
-        what: `network interfaces of ${account}`,
-        pageSize: 1000,
-        pages: (pageSize) => sdk.ec2.paginateDescribeNetworkInterfaces({ client, pageSize }, {}),
-        items: ({ NetworkInterfaces }) => NetworkInterfaces,
-      }),
+      listCompletely(
+        { what: `network interfaces of ${account}`, pageSize: 1000, items: 'NetworkInterfaces' },
+        (pageSize: number) => sdk.ec2.paginateDescribeNetworkInterfaces({ client, pageSize }, {}),
+      ),
     )
   }
 
@@ -145,13 +135,9 @@ export function ownImages(
   { sdk, ec2: client, account }: AwsSession,
   more: { readonly IncludeDisabled?: boolean } = {},
 ): Promise<readonly Image[]> {
-  return listCompletely({
-    what: `images of ${account}`,
-    pageSize: 1000,
-    pages: (pageSize) =>
-      sdk.ec2.paginateDescribeImages({ client, pageSize }, { Owners: ['self'], IncludeDeprecated: true, ...more }),
-    items: ({ Images }) => Images,
-  })
+  return listCompletely({ what: `images of ${account}`, pageSize: 1000, items: 'Images' }, (pageSize: number) =>
+    sdk.ec2.paginateDescribeImages({ client, pageSize }, { Owners: ['self'], IncludeDeprecated: true, ...more }),
+  )
 }
 
 interface NamedVersions {

@@ -1,34 +1,38 @@
 import { InventoryError } from '../../model/resource.ts'
 
-/** A paginated listing: its maximum page size, and a function that reads it with a given page size. */
-export interface Listing<Page, Item> {
+/** A paginated listing: its maximum page size, and the field of a page that holds its items. */
+interface Listing<Name> {
   readonly what: string
   readonly pageSize: number
-  readonly pages: (pageSize: number) => AsyncIterable<Page>
-  readonly items: (page: Page) => readonly Item[] | undefined
+  readonly items: Name
 }
+
+type ItemOf<Page, Name extends keyof Page> = NonNullable<Page[Name]> extends readonly (infer Item)[] ? Item : never
 
 /**
  * Every item of a listing, or an InventoryError. A full last page may mean a truncated listing: it is then read again with
  * another page size, and both readings must have the same number of items.
  */
-export async function listCompletely<Page, Item>(listing: Listing<Page, Item>): Promise<readonly Item[]> {
-  const first = await collect(listing, listing.pageSize)
+export async function listCompletely<Page, Name extends keyof Page>(
+  listing: Listing<Name>,
+  pages: (pageSize: number) => AsyncIterable<Page>,
+): Promise<readonly ItemOf<Page, Name>[]> {
+  const first = await collect(listing, pages)
   if (!first.lastWasFull) return first.items
-  const second = await collect(listing, listing.pageSize - 1)
+  const second = await collect({ ...listing, pageSize: listing.pageSize - 1 }, pages)
   if (second.items.length === first.items.length) return first.items
   throw new InventoryError(`${listing.what}: the listing is truncated after ${first.items.length} items`)
 }
 
-async function collect<Page, Item>(
-  { what, pages, items }: Listing<Page, Item>,
-  pageSize: number,
-): Promise<{ readonly items: readonly Item[]; readonly lastWasFull: boolean }> {
-  const all: Item[] = []
+async function collect<Page, Name extends keyof Page>(
+  { what, pageSize, items }: Listing<Name>,
+  pages: (pageSize: number) => AsyncIterable<Page>,
+): Promise<{ readonly items: readonly ItemOf<Page, Name>[]; readonly lastWasFull: boolean }> {
+  const all: ItemOf<Page, Name>[] = []
   let lastWasFull = false
   try {
     for await (const page of pages(pageSize)) {
-      const found = items(page)
+      const found = page[items] as readonly ItemOf<Page, Name>[] | undefined
       if (!found) throw new InventoryError(`${what}: a page of the response has no items`)
       all.push(...found)
       lastWasFull = found.length >= pageSize

@@ -27,12 +27,10 @@ export const dbInstanceType = defineType<DBInstance>({
   tag: tagRds,
   async all(session) {
     const { sdk, client } = await rds(session)
-    return listCompletely({
-      what: `databases of ${session.account}`,
-      pageSize: 100,
-      pages: (pageSize) => sdk.paginateDescribeDBInstances({ client, pageSize }, {}),
-      items: ({ DBInstances }) => DBInstances,
-    })
+    return listCompletely(
+      { what: `databases of ${session.account}`, pageSize: 100, items: 'DBInstances' },
+      (pageSize: number) => sdk.paginateDescribeDBInstances({ client, pageSize }, {}),
+    )
   },
   async one(session, id) {
     const { sdk, client } = await rds(session)
@@ -152,12 +150,10 @@ function databaseOf({
 /** Manual and automated snapshots. */
 async function snapshotsOf(session: AwsSession): Promise<readonly DBSnapshot[]> {
   const { sdk, client } = await rds(session)
-  return listCompletely({
-    what: `snapshots of databases of ${session.account}`,
-    pageSize: 100,
-    pages: (pageSize) => sdk.paginateDescribeDBSnapshots({ client, pageSize }, {}),
-    items: ({ DBSnapshots }) => DBSnapshots,
-  })
+  return listCompletely(
+    { what: `snapshots of databases of ${session.account}`, pageSize: 100, items: 'DBSnapshots' },
+    (pageSize: number) => sdk.paginateDescribeDBSnapshots({ client, pageSize }, {}),
+  )
 }
 
 /** Accounts that may restore a snapshot. */

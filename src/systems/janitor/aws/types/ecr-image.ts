@@ -23,21 +23,17 @@ export const ecrImageType = defineType<ImageDetail>({
   absent: ['ImageNotFoundException', 'RepositoryNotFoundException'],
   async all(session) {
     const { sdk, client } = await ecr(session)
-    const repositories = await listCompletely({
-      what: `repositories of ${session.account}`,
-      pageSize: 1000,
-      pages: (pageSize) => sdk.paginateDescribeRepositories({ client, pageSize }, {}),
-      items: ({ repositories: found }) => found,
-    })
+    const repositories = await listCompletely(
+      { what: `repositories of ${session.account}`, pageSize: 1000, items: 'repositories' },
+      (pageSize: number) => sdk.paginateDescribeRepositories({ client, pageSize }, {}),
+    )
     const images: ImageDetail[] = []
     for (const { repositoryName } of repositories)
       images.push(
-        ...(await listCompletely({
-          what: `images of ${repositoryName} of ${session.account}`,
-          pageSize: 1000,
-          pages: (pageSize) => sdk.paginateDescribeImages({ client, pageSize }, { repositoryName }),
-          items: ({ imageDetails }) => imageDetails,
-        })),
+        ...(await listCompletely(
+          { what: `images of ${repositoryName} of ${session.account}`, pageSize: 1000, items: 'imageDetails' },
+          (pageSize: number) => sdk.paginateDescribeImages({ client, pageSize }, { repositoryName }),
+        )),
       )
     return images
   },

@@ -46,12 +46,10 @@ export const launchTemplateType = defineType<LaunchTemplate>({
   ],
   tag: tagEc2,
   all: ({ sdk, ec2: client, account }) =>
-    listCompletely({
-      what: `launch templates of ${account}`,
-      pageSize: 200,
-      pages: (pageSize) => sdk.ec2.paginateDescribeLaunchTemplates({ client, pageSize }, {}),
-      items: ({ LaunchTemplates }) => LaunchTemplates,
-    }),
+    listCompletely(
+      { what: `launch templates of ${account}`, pageSize: 200, items: 'LaunchTemplates' },
+      (pageSize: number) => sdk.ec2.paginateDescribeLaunchTemplates({ client, pageSize }, {}),
+    ),
   one: async ({ sdk, ec2 }, id) =>
     (await ec2.send(new sdk.ec2.DescribeLaunchTemplatesCommand({ LaunchTemplateIds: [id] }))).LaunchTemplates?.[0],
   describe(raw) {

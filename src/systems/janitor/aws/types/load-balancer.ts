@@ -51,12 +51,10 @@ export const loadBalancerType = defineType<LoadBalancerDescription>({
 
 export function classicBalancersOf(session: AwsSession): Promise<readonly LoadBalancerDescription[]> {
   const { sdk, elb: client, account } = session
-  return listCompletely({
-    what: `classic load balancers of ${account}`,
-    pageSize: 400,
-    pages: (pageSize) => sdk.elb.paginateDescribeLoadBalancers({ client, pageSize }, {}),
-    items: ({ LoadBalancerDescriptions }) => LoadBalancerDescriptions,
-  })
+  return listCompletely(
+    { what: `classic load balancers of ${account}`, pageSize: 400, items: 'LoadBalancerDescriptions' },
+    (pageSize: number) => sdk.elb.paginateDescribeLoadBalancers({ client, pageSize }, {}),
+  )
 }
 
 /**
@@ -78,12 +76,10 @@ export const loadBalancerV2Type = defineType<LoadBalancer>({
   async use(evidence) {
     const { session } = evidence
     const { sdk, elbV2: client, account } = session
-    const targetGroups = await listCompletely({
-      what: `target groups of ${account}`,
-      pageSize: 400,
-      pages: (pageSize) => sdk.elbV2.paginateDescribeTargetGroups({ client, pageSize }, {}),
-      items: ({ TargetGroups }) => TargetGroups,
-    })
+    const targetGroups = await listCompletely(
+      { what: `target groups of ${account}`, pageSize: 400, items: 'TargetGroups' },
+      (pageSize: number) => sdk.elbV2.paginateDescribeTargetGroups({ client, pageSize }, {}),
+    )
     const fromGroups = new Set(
       (await evidence.groups()).flatMap(({ TargetGroupARNs = [], TrafficSources = [] }) => [
         ...TargetGroupARNs,
@@ -111,31 +107,25 @@ export const loadBalancerV2Type = defineType<LoadBalancer>({
 })
 
 export function balancersOf({ sdk, elbV2: client, account }: AwsSession): Promise<readonly LoadBalancer[]> {
-  return listCompletely({
-    what: `load balancers of ${account}`,
-    pageSize: 400,
-    pages: (pageSize) => sdk.elbV2.paginateDescribeLoadBalancers({ client, pageSize }, {}),
-    items: ({ LoadBalancers }) => LoadBalancers,
-  })
+  return listCompletely(
+    { what: `load balancers of ${account}`, pageSize: 400, items: 'LoadBalancers' },
+    (pageSize: number) => sdk.elbV2.paginateDescribeLoadBalancers({ client, pageSize }, {}),
+  )
 }
 
 /** A listener rule that serves callers without a target: a redirect, or a fixed response other than an error. */
 async function respondingRule({ sdk, elbV2: client, account }: AwsSession, arn: string): Promise<string | undefined> {
-  const listeners = await listCompletely({
-    what: `listeners of ${account}`,
-    pageSize: 400,
-    pages: (pageSize) => sdk.elbV2.paginateDescribeListeners({ client, pageSize }, { LoadBalancerArn: arn }),
-    items: ({ Listeners }) => Listeners,
-  })
+  const listeners = await listCompletely(
+    { what: `listeners of ${account}`, pageSize: 400, items: 'Listeners' },
+    (pageSize: number) => sdk.elbV2.paginateDescribeListeners({ client, pageSize }, { LoadBalancerArn: arn }),
+  )
   for (const { ListenerArn, Protocol = '' } of listeners) {
     // Listeners of other protocols have no rules.
     if (!Protocol.startsWith('HTTP')) continue
-    const rules = await listCompletely({
-      what: `rules of listeners of ${account}`,
-      pageSize: 400,
-      pages: (pageSize) => sdk.elbV2.paginateDescribeRules({ client, pageSize }, { ListenerArn }),
-      items: ({ Rules }) => Rules,
-    })
+    const rules = await listCompletely(
+      { what: `rules of listeners of ${account}`, pageSize: 400, items: 'Rules' },
+      (pageSize: number) => sdk.elbV2.paginateDescribeRules({ client, pageSize }, { ListenerArn }),
+    )
     if (rules.some(({ Actions = [] }) => Actions.some(isResponse))) return `a rule of listener ${ListenerArn}`
   }
   return undefined

@@ -22,12 +22,10 @@ export const logGroupType = defineType<LogGroup>({
   },
   async all(session) {
     const { sdk, client } = await logs(session)
-    return listCompletely({
-      what: `log groups of ${session.account}`,
-      pageSize: 50,
-      pages: (pageSize) => sdk.paginateDescribeLogGroups({ client, pageSize }, {}),
-      items: ({ logGroups }) => logGroups,
-    })
+    return listCompletely(
+      { what: `log groups of ${session.account}`, pageSize: 50, items: 'logGroups' },
+      (pageSize: number) => sdk.paginateDescribeLogGroups({ client, pageSize }, {}),
+    )
   },
   async one(session, id) {
     const { sdk, client } = await logs(session)

@@ -41,12 +41,10 @@ export const natGatewayType = defineType<NatGateway>({
   absent: ['NatGatewayNotFound'],
   tag: tagEc2,
   async all({ sdk, ec2: client, account }) {
-    const gateways = await listCompletely({
-      what: `NAT gateways of ${account}`,
-      pageSize: 500,
-      pages: (pageSize) => sdk.ec2.paginateDescribeNatGateways({ client, pageSize }, {}),
-      items: ({ NatGateways }) => NatGateways,
-    })
+    const gateways = await listCompletely(
+      { what: `NAT gateways of ${account}`, pageSize: 500, items: 'NatGateways' },
+      (pageSize: number) => sdk.ec2.paginateDescribeNatGateways({ client, pageSize }, {}),
+    )
     return gateways.filter(isThere)
   },
   async one({ sdk, ec2 }, id) {
@@ -59,12 +57,10 @@ export const natGatewayType = defineType<NatGateway>({
   },
   async use({ session }) {
     const { sdk, ec2: client, account } = session
-    const tables = await listCompletely({
-      what: `route tables of ${account}`,
-      pageSize: 100,
-      pages: (pageSize) => sdk.ec2.paginateDescribeRouteTables({ client, pageSize }, {}),
-      items: ({ RouteTables }) => RouteTables,
-    })
+    const tables = await listCompletely(
+      { what: `route tables of ${account}`, pageSize: 100, items: 'RouteTables' },
+      (pageSize: number) => sdk.ec2.paginateDescribeRouteTables({ client, pageSize }, {}),
+    )
     const routes = new Map(
       tables.flatMap(({ RouteTableId, Routes = [] }) =>
         Routes.flatMap(({ NatGatewayId }) => (NatGatewayId ? [[NatGatewayId, `route table ${RouteTableId}`]] : [])),

@@ -38,12 +38,10 @@ export const securityGroupType = defineType<SecurityGroup>({
 })
 
 function groupsOf({ sdk, ec2: client, account }: AwsSession): Promise<readonly SecurityGroup[]> {
-  return listCompletely({
-    what: `security groups of ${account}`,
-    pageSize: 1000,
-    pages: (pageSize) => sdk.ec2.paginateDescribeSecurityGroups({ client, pageSize }, {}),
-    items: ({ SecurityGroups }) => SecurityGroups,
-  })
+  return listCompletely(
+    { what: `security groups of ${account}`, pageSize: 1000, items: 'SecurityGroups' },
+    (pageSize: number) => sdk.ec2.paginateDescribeSecurityGroups({ client, pageSize }, {}),
+  )
 }
 
 async function groupsInUse(evidence: Evidence): Promise<ReadonlyMap<string, string>> {
@@ -101,12 +99,10 @@ async function addPeered(
   add: (groups: readonly (string | undefined)[], by: string) => void,
 ): Promise<void> {
   const { sdk, ec2: client, account } = session
-  const peerings = await listCompletely({
-    what: `VPC peerings of ${account}`,
-    pageSize: 1000,
-    pages: (pageSize) => sdk.ec2.paginateDescribeVpcPeeringConnections({ client, pageSize }, {}),
-    items: ({ VpcPeeringConnections }) => VpcPeeringConnections,
-  })
+  const peerings = await listCompletely(
+    { what: `VPC peerings of ${account}`, pageSize: 1000, items: 'VpcPeeringConnections' },
+    (pageSize: number) => sdk.ec2.paginateDescribeVpcPeeringConnections({ client, pageSize }, {}),
+  )
   if (peerings.length === 0) return
   try {
     const GroupId = (await groupsOf(session)).flatMap((group) => group.GroupId ?? [])

@@ -70,12 +70,10 @@ async function scheduledScaleUps({
   autoScaling: client,
   account,
 }: AwsSession): Promise<ReadonlyMap<string, string>> {
-  const actions = await listCompletely({
-    what: `scheduled actions of ${account}`,
-    pageSize: 100,
-    pages: (pageSize) => sdk.autoScaling.paginateDescribeScheduledActions({ client, pageSize }, {}),
-    items: ({ ScheduledUpdateGroupActions }) => ScheduledUpdateGroupActions,
-  })
+  const actions = await listCompletely(
+    { what: `scheduled actions of ${account}`, pageSize: 100, items: 'ScheduledUpdateGroupActions' },
+    (pageSize: number) => sdk.autoScaling.paginateDescribeScheduledActions({ client, pageSize }, {}),
+  )
   return new Map(
     actions
       .filter(({ DesiredCapacity = 0, MinSize = 0 }) => DesiredCapacity > 0 || MinSize > 0)

@@ -14,12 +14,9 @@ export const snapshotType = defineType<Snapshot>({
 
   tag: tagEc2,
   all: ({ sdk, ec2: client, account }) =>
-    listCompletely({
-      what: `snapshots of ${account}`,
-      pageSize: 1000,
-      pages: (pageSize) => sdk.ec2.paginateDescribeSnapshots({ client, pageSize }, { OwnerIds: ['self'] }),
-      items: ({ Snapshots }) => Snapshots,
-    }),
+    listCompletely({ what: `snapshots of ${account}`, pageSize: 1000, items: 'Snapshots' }, (pageSize: number) =>
+      sdk.ec2.paginateDescribeSnapshots({ client, pageSize }, { OwnerIds: ['self'] }),
+    ),
   one: async ({ sdk, ec2 }, id) =>
     (await ec2.send(new sdk.ec2.DescribeSnapshotsCommand({ SnapshotIds: [id] }))).Snapshots?.[0],
   describe(snapshot) {

@@ -14,12 +14,9 @@ export const volumeType = defineType<Volume>({
   absent: ['InvalidVolume.NotFound'],
   tag: tagEc2,
   all: ({ sdk, ec2: client, account }) =>
-    listCompletely({
-      what: `volumes of ${account}`,
-      pageSize: 500,
-      pages: (pageSize) => sdk.ec2.paginateDescribeVolumes({ client, pageSize }, {}),
-      items: ({ Volumes }) => Volumes,
-    }),
+    listCompletely({ what: `volumes of ${account}`, pageSize: 500, items: 'Volumes' }, (pageSize: number) =>
+      sdk.ec2.paginateDescribeVolumes({ client, pageSize }, {}),
+    ),
   one: async ({ sdk, ec2 }, id) =>
     (await ec2.send(new sdk.ec2.DescribeVolumesCommand({ VolumeIds: [id] }))).Volumes?.[0],
   describe(volume) {
