@@ -1,5 +1,4 @@
-import { defineKind, type ObjectOf } from './define-kind.ts'
-import { sojournGroup } from './group.ts'
+import { defineOwnKind, type ObjectOf } from './define-kind.ts'
 import { health, object, oneOf, string, type Static } from './schema.ts'
 
 export const decisions = ['Approve', 'Reject', 'Promote', 'Retry', 'Rollback', 'Suspend', 'Resume'] as const
@@ -46,13 +45,10 @@ const status = object({
 })
 
 /** A user's decision on one promotion, or a request to a pipeline. RBAC controls who may create it, and the audit log shows who did. */
-export const approval = defineKind({
-  ...sojournGroup,
+export const approval = defineOwnKind({
   kind: 'Approval',
-  plural: 'approvals',
   scope: 'Namespaced',
   description: 'Approves or rejects one promotion of a Pipeline, or requests one.',
-  categories: ['sojourn'],
   spec,
   status,
   columns: [

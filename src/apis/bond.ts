@@ -1,5 +1,4 @@
-import { defineKind, type ObjectOf } from './define-kind.ts'
-import { sojournGroup } from './group.ts'
+import { defineOwnKind, type ObjectOf } from './define-kind.ts'
 import {
   health,
   integer,
@@ -60,14 +59,11 @@ const status = object({
 })
 
 /** Declares that objects need another one, across namespaces and clusters. */
-export const bond = defineKind({
-  ...sojournGroup,
+export const bond = defineOwnKind({
   kind: 'Bond',
-  plural: 'bonds',
   scope: 'Namespaced',
   description:
     'Declares that objects need another one, in any namespace or cluster, and what happens when it is deleted.',
-  categories: ['sojourn'],
   spec,
   status,
   columns: [

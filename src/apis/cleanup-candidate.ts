@@ -1,5 +1,4 @@
-import { defineKind, type ObjectOf } from './define-kind.ts'
-import { sojournGroup } from './group.ts'
+import { defineOwnKind, type ObjectOf } from './define-kind.ts'
 import { boolean, conditions, integer, list, object, objects, oneOf, string, time, type Static } from './schema.ts'
 
 const resource = object('The marked resource. A new resource with the same name is not marked.', {
@@ -104,15 +103,12 @@ const status = object({
 })
 
 /** The mark of one resource that a policy is going to delete, and the progress of that deletion. */
-export const cleanupCandidate = defineKind({
-  ...sojournGroup,
+export const cleanupCandidate = defineOwnKind({
   kind: 'CleanupCandidate',
-  plural: 'cleanupcandidates',
   scope: 'Cluster',
   description:
     'A resource that a CleanupPolicy has marked for deletion: who was notified, and when it will be deleted.',
   shortNames: ['candidate'],
-  categories: ['sojourn'],
   spec,
   status,
   columns: [

@@ -1,5 +1,4 @@
-import { defineKind, type ObjectOf } from './define-kind.ts'
-import { sojournGroup } from './group.ts'
+import { defineOwnKind, type ObjectOf } from './define-kind.ts'
 import { boolean, health, labelSelector, object, string, time, type Static } from './schema.ts'
 
 const resource = object('One resource to protect. Set either resource or selector.', {
@@ -35,14 +34,11 @@ const status = object({
 })
 
 /** Protects resources from deletion by every system until it is deleted or expires. */
-export const cleanupOptOut = defineKind({
-  ...sojournGroup,
+export const cleanupOptOut = defineOwnKind({
   kind: 'CleanupOptOut',
-  plural: 'cleanupoptouts',
   scope: 'Cluster',
   description: 'Protects resources: no system of Sojourn deletes them.',
   shortNames: ['optout'],
-  categories: ['sojourn'],
   spec,
   status,
   columns: [

@@ -1,5 +1,4 @@
-import { defineKind, type ObjectOf } from './define-kind.ts'
-import { sojournGroup } from './group.ts'
+import { defineOwnKind, type ObjectOf } from './define-kind.ts'
 import {
   anything,
   boolean,
@@ -219,14 +218,12 @@ const status = object({
 })
 
 /** Which unused resources are deleted, after what retention and notice, and how many at once. */
-export const cleanupPolicy = defineKind({
-  ...sojournGroup,
+export const cleanupPolicy = defineOwnKind({
   kind: 'CleanupPolicy',
   plural: 'cleanuppolicies',
   scope: 'Cluster',
   description: 'Cleans up unused resources: marks them, notifies their owners, and deletes them after a retention.',
   shortNames: ['cpol'],
-  categories: ['sojourn'],
   spec,
   status,
   columns: [

@@ -1,4 +1,5 @@
 import type { KubeObject, ResourceType, StoredObject } from '../kube/object.ts'
+import { sojournGroup } from './group.ts'
 import type { Static, TSchema } from './schema.ts'
 
 /** A column of `kubectl get`. */
@@ -57,6 +58,14 @@ export function defineKind<Spec extends TSchema, StatusSchema extends TSchema>(
     type: { group, version, kind, plural, namespaced: scope === 'Namespaced' },
     crd: customResourceDefinition(definition),
   }
+}
+
+/** Defines a kind of Sojourn's own group, which `kubectl get sojourn` lists. The plural defaults to the kind with an s. */
+export function defineOwnKind<Spec extends TSchema, StatusSchema extends TSchema>(
+  definition: Omit<KindDefinition<Spec, StatusSchema>, 'group' | 'version' | 'plural'> & { readonly plural?: string },
+): Kind<Spec, StatusSchema> {
+  const plural = `${definition.kind.toLowerCase()}s`
+  return defineKind({ ...sojournGroup, plural, categories: ['sojourn'], ...definition })
 }
 
 function customResourceDefinition(definition: KindDefinition): KubeObject {

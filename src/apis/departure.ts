@@ -1,5 +1,4 @@
-import { defineKind, type ObjectOf } from './define-kind.ts'
-import { sojournGroup } from './group.ts'
+import { defineOwnKind, type ObjectOf } from './define-kind.ts'
 import { freeObject, integer, list, object, objectReference, oneOf, string, time, type Static } from './schema.ts'
 
 const spec = object('The deletion, as recorded before it was requested.', {
@@ -57,13 +56,10 @@ const status = object({
 })
 
 /** The record of one deleted object, written before its deletion is requested. */
-export const departure = defineKind({
-  ...sojournGroup,
+export const departure = defineOwnKind({
   kind: 'Departure',
-  plural: 'departures',
   scope: 'Namespaced',
   description: 'Records a deleted object: what, when, why, on whose behalf, and its manifest for a restore.',
-  categories: ['sojourn'],
   spec,
   status,
   columns: [

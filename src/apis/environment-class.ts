@@ -1,5 +1,4 @@
-import { defineKind, type ObjectOf } from './define-kind.ts'
-import { sojournGroup } from './group.ts'
+import { defineOwnKind, type ObjectOf } from './define-kind.ts'
 import { forgeTypes } from './pipeline.ts'
 import {
   boolean,
@@ -120,15 +119,13 @@ const status = object({
 })
 
 /** The rules that environments of one sort live by: sleep, notice, deletion, pull requests, limits. */
-export const environmentClass = defineKind({
-  ...sojournGroup,
+export const environmentClass = defineOwnKind({
   kind: 'EnvironmentClass',
   plural: 'environmentclasses',
   scope: 'Cluster',
   description:
     'Defines how a sort of environments lives: when they sleep, when their owners are told and when they are deleted.',
   shortNames: ['envclass'],
-  categories: ['sojourn'],
   spec,
   status,
   columns: [

@@ -1,5 +1,4 @@
-import { defineKind, type ObjectOf } from './define-kind.ts'
-import { sojournGroup } from './group.ts'
+import { defineOwnKind, type ObjectOf } from './define-kind.ts'
 import { conditions, integer, list, object, objects, oneOf, secretName, string, time, type Static } from './schema.ts'
 
 const spec = object(
@@ -123,15 +122,12 @@ const status = object({
 })
 
 /** One preview or test environment: the life of its Namespace. */
-export const environment = defineKind({
-  ...sojournGroup,
+export const environment = defineOwnKind({
   kind: 'Environment',
-  plural: 'environments',
   scope: 'Namespaced',
   description:
     'Makes its Namespace an environment that sleeps, is announced, kept and deleted by the rules of its class.',
   shortNames: ['env'],
-  categories: ['sojourn'],
   spec,
   status,
   columns: [

@@ -1,5 +1,4 @@
-import { defineKind, type ObjectOf } from './define-kind.ts'
-import { sojournGroup } from './group.ts'
+import { defineOwnKind, type ObjectOf } from './define-kind.ts'
 import { boolean, health, integer, list, mapOf, object, oneOf, secretName, string, type Static } from './schema.ts'
 
 const secret = (description: string) =>
@@ -42,13 +41,10 @@ const spec = object({
 const status = object(health)
 
 /** A way to notify owners: mail, Slack, a webhook, or Events on the objects themselves. */
-export const notificationChannel = defineKind({
-  ...sojournGroup,
+export const notificationChannel = defineOwnKind({
   kind: 'NotificationChannel',
-  plural: 'notificationchannels',
   scope: 'Cluster',
   description: 'Defines how owners are notified: by mail, Slack, webhook or Kubernetes Events.',
-  categories: ['sojourn'],
   spec,
   status,
   columns: [

@@ -1,5 +1,4 @@
-import { defineKind, type ObjectOf } from './define-kind.ts'
-import { sojournGroup } from './group.ts'
+import { defineOwnKind, type ObjectOf } from './define-kind.ts'
 import { health, list, object, oneOf, secretName, string, type Static } from './schema.ts'
 
 const spec = object({
@@ -24,13 +23,10 @@ const spec = object({
 const status = object(health)
 
 /** A cloud account and how to reach it. */
-export const providerAccount = defineKind({
-  ...sojournGroup,
+export const providerAccount = defineOwnKind({
   kind: 'ProviderAccount',
-  plural: 'provideraccounts',
   scope: 'Cluster',
   description: 'Registers a cloud account, its regions and the role to assume.',
-  categories: ['sojourn'],
   spec,
   status,
   columns: [

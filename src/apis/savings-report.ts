@@ -1,5 +1,4 @@
-import { defineKind, type ObjectOf } from './define-kind.ts'
-import { sojournGroup } from './group.ts'
+import { defineOwnKind, type ObjectOf } from './define-kind.ts'
 import { integer, list, number, object, oneOf, string, time, type Static } from './schema.ts'
 
 const row = object({
@@ -25,13 +24,10 @@ const spec = object('Requested capacity that Sojourn released in one day.', {
 })
 
 /** What sleep and deletions saved in one day. Kept in the namespace of Sojourn, which outlives the others. */
-export const savingsReport = defineKind({
-  ...sojournGroup,
+export const savingsReport = defineOwnKind({
   kind: 'SavingsReport',
-  plural: 'savingsreports',
   scope: 'Namespaced',
   description: 'Records the requested capacity that sleep and deletions released in one day, and what it costs.',
-  categories: ['sojourn'],
   spec,
   status: object({}),
   columns: [

@@ -1,5 +1,4 @@
-import { defineKind, type ObjectOf } from './define-kind.ts'
-import { sojournGroup } from './group.ts'
+import { defineOwnKind, type ObjectOf } from './define-kind.ts'
 import { integer, mapOf, object, string, time, type Static } from './schema.ts'
 
 const entry = object({
@@ -22,13 +21,10 @@ const spec = object('Observed use of the resources of one shard.', {
 })
 
 /** One shard, of at most a thousand resources, of what a policy has observed in use. */
-export const usageLedger = defineKind({
-  ...sojournGroup,
+export const usageLedger = defineOwnKind({
   kind: 'UsageLedger',
-  plural: 'usageledgers',
   scope: 'Cluster',
   description: 'Records when the resources of one policy and location were last seen in use.',
-  categories: ['sojourn'],
   spec,
   status: object({}),
   columns: [

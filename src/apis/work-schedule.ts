@@ -1,5 +1,4 @@
-import { defineKind, type ObjectOf } from './define-kind.ts'
-import { sojournGroup } from './group.ts'
+import { defineOwnKind, type ObjectOf } from './define-kind.ts'
 import { health, list, object, objects, oneOf, string, type Static } from './schema.ts'
 
 const day = oneOf(['Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday', 'Sunday'])
@@ -29,14 +28,11 @@ const spec = object({
 const status = object(health)
 
 /** The hours in which deletions are allowed. */
-export const workSchedule = defineKind({
-  ...sojournGroup,
+export const workSchedule = defineOwnKind({
   kind: 'WorkSchedule',
-  plural: 'workschedules',
   scope: 'Cluster',
   description: 'Defines when deletions are allowed: days, hours, time zone and holidays.',
   shortNames: ['wsched'],
-  categories: ['sojourn'],
   spec,
   status,
   columns: [
