@@ -88,7 +88,7 @@ export class EnvironmentAdmission {
     const body = { status: { lastUsedAt: formatTime(now), lastUsedBy: 'Exec' } }
     const { name } = self.metadata
     this.#client
-      ?.patch(environmentKind.type, { namespace, name }, { type: 'merge', body }, { subresource: 'status' })
+      ?.merge(environmentKind.type, { namespace, name }, body, { subresource: 'status' })
       .catch(() => this.#connectedAt.set(namespace, 0))
   }
 

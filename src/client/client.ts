@@ -161,6 +161,21 @@ export class Client {
     })
   }
 
+  /** A JSON merge patch. */
+  merge<T = StoredObject>(type: ResourceType, place: Place, body: unknown, options?: WriteOptions): Promise<T> {
+    return this.patch(type, place, { type: 'merge', body }, options)
+  }
+
+  /** Replaces the status of the version that was read. */
+  updateStatus<T = StoredObject>(
+    type: ResourceType,
+    object: KubeObject,
+    status: unknown,
+    options: WriteOptions = {},
+  ): Promise<T> {
+    return this.update(type, { ...object, status }, { ...options, subresource: 'status' })
+  }
+
   /** Server-side apply: creates or merges, owning exactly the fields given. */
   apply<T = StoredObject>(
     type: ResourceType,

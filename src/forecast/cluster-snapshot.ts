@@ -127,9 +127,6 @@ export function finishJobs({ type, resource, document }: StoreEvent, copy: Clust
   const [kind, status] = finished.find(([candidate]) => groupResource(candidate) === resource) ?? []
   if (type !== 'create' || !kind) return
   const place = placeOf(document.value.metadata)
-  const finish = () =>
-    copy.client
-      .patch(kind, place, { type: 'merge', body: { status } }, { subresource: 'status' })
-      .catch(ignoring('NotFound'))
+  const finish = () => copy.client.merge(kind, place, { status }, { subresource: 'status' }).catch(ignoring('NotFound'))
   clock.after(afterMs, () => void tracked(clock, finish))
 }

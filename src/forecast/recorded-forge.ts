@@ -89,11 +89,7 @@ export class RecordedForge {
       for (const target of environmentPlanOf(pipeline, environment)?.targets ?? [])
         this.#delivered.set(targetKey(target), promotion.revision)
       // The delivery changes no object, so no watch would wake the Pipeline: touch it.
-      void tracked(clock, () =>
-        client
-          .patch(pipelineKind.type, { namespace, name }, { type: 'merge', body: touch })
-          .catch(ignoring('NotFound')),
-      )
+      void tracked(clock, () => client.merge(pipelineKind.type, { namespace, name }, touch).catch(ignoring('NotFound')))
     })
   }
 }

@@ -101,9 +101,7 @@ export class Hooks {
   async #reset({ deleteWhen }: Hook, type: ResourceType, object: StoredObject): Promise<void> {
     if (deleteWhen.includes('failed')) return this.#support.depart(type, object)
     const body = { metadata: { annotations: { [runAnnotation]: null } } }
-    await this.#context.actor.client
-      .patch(type, placeOf(object.metadata), { type: 'merge', body })
-      .catch(ignoring('NotFound'))
+    await this.#context.actor.client.merge(type, placeOf(object.metadata), body).catch(ignoring('NotFound'))
   }
 
   async #find(object: KubeObject) {

@@ -88,7 +88,7 @@ async function setStatus(
   const { name, namespace = '' } = holder.metadata
   const changed = { ...record, info: { ...record.info, status } }
   const body = { metadata: { labels: { status } }, data: { release: await encodeRelease(changed, holder) } }
-  await client.patch(typeOfHolder(holder), { namespace, name }, { type: 'merge', body })
+  await client.merge(typeOfHolder(holder), { namespace, name }, body)
 }
 
 type Unfinished = Extract<UninstallResult, { result: 'waiting' | 'refused' }>

@@ -123,9 +123,7 @@ export class Claims<Owner extends Selecting, Dependent extends StoredObject> {
     const { client, type } = this.#options
     const { uid, resourceVersion } = metadata
     const body = { metadata: { uid, resourceVersion, ...change } }
-    const written = await client
-      .patch<Dependent>(type, placeOf(metadata), { type: 'merge', body })
-      .catch(ignoring('NotFound', 'Conflict'))
+    const written = await client.merge<Dependent>(type, placeOf(metadata), body).catch(ignoring('NotFound', 'Conflict'))
     this.expect(keyOf(owner), written)
     return written
   }

@@ -22,7 +22,7 @@ export async function writeStatus(
   status: unknown,
 ): Promise<StoredObject | undefined> {
   if (deepEqual(object.status ?? {}, status)) return undefined
-  return client.update(type, { ...object, status }, { subresource: 'status' }).catch(ignoring('NotFound'))
+  return client.updateStatus(type, object, status).catch(ignoring('NotFound'))
 }
 
 /** Creates an object; undefined when it already exists, or its namespace is terminating. */

@@ -35,7 +35,7 @@ export async function keepEnvironment(
   const was = parseTime(self.status?.deletesAt)
   const { until, atMost } = await keptUntil(client, self, { from: Math.max(was ?? now, now), forMs })
   const body = { spec: { keepUntil: formatTime(until) } }
-  await client.patch(environment.type, { namespace, name }, { type: 'merge', body })
+  await client.merge(environment.type, { namespace, name }, body)
   return { until, was, atMost }
 }
 
@@ -49,5 +49,5 @@ export async function setPower(
   // The API keeps whole seconds: rounded down, a request just before would count as one after it and keep the environment awake.
   const since = Math.ceil(now / 1000) * 1000
   const body = { spec: { power, powerSince: formatTime(since), powerUntil: formatTime(until) } }
-  await client.patch(environment.type, { namespace, name }, { type: 'merge', body })
+  await client.merge(environment.type, { namespace, name }, body)
 }

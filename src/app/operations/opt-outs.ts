@@ -23,9 +23,7 @@ export async function optOutObject(
   // Null clears fields of an earlier opt-out, such as its end, which server-side apply would keep.
   const terms = { reason: reason ?? null, expiresAt: until === undefined ? null : formatTime(until) }
   const spec = { resource: resourceOf(target), ...terms }
-  const changed = await client
-    .patch(cleanupOptOut.type, { name }, { type: 'merge', body: { spec } })
-    .catch(ignoring('NotFound'))
+  const changed = await client.merge(cleanupOptOut.type, { name }, { spec }).catch(ignoring('NotFound'))
   if (changed) return
   const { apiVersion, kind } = cleanupOptOut
   const written = Object.fromEntries(Object.entries(spec).filter(([, value]) => value !== null))

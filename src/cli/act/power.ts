@@ -56,7 +56,7 @@ async function setPower(call: Call, power: 'Awake' | 'Asleep'): Promise<void> {
     if (!hasPower(type))
       throw new UsageError(`${word}: the kind ${type.kind} cannot sleep; name a workload or a namespace`)
     const body = byHandPatch(power, now, now + forMs)
-    await client.patch(type, placeOf(object.metadata), { type: 'merge', body })
+    await client.merge(type, placeOf(object.metadata), body)
   }
   const what = power === 'Awake' ? 'is kept awake' : 'is put to sleep'
   call.io.out(`${word} ${what} until ${formatTime(now + forMs)}\n`)

@@ -141,7 +141,7 @@ async function release(client: Client, { type, object }: Held): Promise<void> {
       metadata: { resourceVersion, finalizers: finalizers.filter((each) => !isOurFinalizer(each)), ...mark },
     }
     try {
-      await client.patch(type, place, { type: 'merge', body })
+      await client.merge(type, place, body)
       return
     } catch (error) {
       if (isStatusError(error, 'NotFound')) return

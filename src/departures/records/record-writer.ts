@@ -132,7 +132,7 @@ export class RecordWriter {
       const spec = { pages: Math.max(at.spec.pages ?? 0, page), takes: (at.spec.takes ?? 0) + takes }
       const body = { metadata: { resourceVersion: at.metadata.resourceVersion }, spec }
       try {
-        return await this.#client.patch<Departure>(departure.type, { namespace, name }, { type: 'merge', body })
+        return await this.#client.merge<Departure>(departure.type, { namespace, name }, body)
       } catch (error) {
         if (isStatusError(error, 'NotFound')) return { ...at, spec: { ...at.spec, ...spec } }
         if (!isStatusError(error, 'Conflict') || attempt === attempts) throw error
@@ -184,7 +184,7 @@ export class RecordWriter {
     const { takes, pages } = await completePages(this.#ports, record, contents)
     if (takes === (record.spec.takes ?? 0) && pages === (record.spec.pages ?? 0)) return
     const body = { metadata: { resourceVersion }, spec: { takes, pages } }
-    await this.#client.patch(departure.type, { namespace, name }, { type: 'merge', body })
+    await this.#client.merge(departure.type, { namespace, name }, body)
   }
 
   /** Asked before the contents are read: a kind that disappears while they are read must not pass for a place without records. */

@@ -96,7 +96,7 @@ export function settleController(options: SettleOptions): Controller {
   async function writeStatus({ metadata }: Departure, status: NonNullable<Departure['status']>): Promise<void> {
     const { namespace = '', name } = metadata
     await client
-      .patch(departure.type, { namespace, name }, { type: 'merge', body: { status } }, { subresource: 'status' })
+      .merge(departure.type, { namespace, name }, { status }, { subresource: 'status' })
       .catch(ignoring('NotFound'))
   }
 }

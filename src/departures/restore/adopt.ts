@@ -69,9 +69,7 @@ export async function updateOwnerUids(
     const { resourceVersion, ownerReferences = [] } = now.metadata
     const owners = ownerReferences.map((owner) => ({ ...owner, uid: newUids.get(owner.uid) ?? owner.uid }))
     const body = { metadata: { resourceVersion, ownerReferences: owners } }
-    const told = await client
-      .patch<StoredObject>(type, place, { type: 'merge', body })
-      .catch(ignoring('Conflict', 'NotFound'))
+    const told = await client.merge<StoredObject>(type, place, body).catch(ignoring('Conflict', 'NotFound'))
     if (told) return told
     now = await client.get<StoredObject>(type, place).catch(ignoring('NotFound'))
   }

@@ -116,7 +116,7 @@ export async function giveToHelm(client: Client, type: ResourceType, object: Sto
   const managedFields = entries.map((entry) => ({ ...entry, manager: 'helm', operation: 'Apply' }))
   const body = { metadata: { resourceVersion, managedFields } }
   const given = await client
-    .patch<StoredObject>(type, placeOf(object.metadata), { type: 'merge', body })
+    .merge<StoredObject>(type, placeOf(object.metadata), body)
     .catch(ignoring('Conflict', 'NotFound'))
   return given ?? object
 }

@@ -55,7 +55,7 @@ export async function unpin(
   for (const each of bonds) {
     const { name, namespace = '' } = each.metadata
     try {
-      await client.patch(bond.type, { name, namespace }, { type: 'merge', body: { status } }, { subresource: 'status' })
+      await client.merge(bond.type, { name, namespace }, { status }, { subresource: 'status' })
     } catch (error) {
       if (isStatusError(error, 'NotFound')) continue
       if (!isStatusError(error, 'Forbidden') || lines.some(({ manifest }) => speaksFor(each, manifest))) throw error

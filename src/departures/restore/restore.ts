@@ -265,10 +265,5 @@ async function recordedSince(client: Client, { metadata, spec }: Departure): Pro
 async function markRestored(client: Client, { metadata }: Departure, now: number): Promise<void> {
   const { namespace = '', name } = metadata
   const status = { phase: 'Restored', restoredAt: formatTime(now) }
-  await client.patch(
-    departure.type,
-    { namespace, name },
-    { type: 'merge', body: { status } },
-    { subresource: 'status' },
-  )
+  await client.merge(departure.type, { namespace, name }, { status }, { subresource: 'status' })
 }

@@ -182,7 +182,7 @@ export class EventRecorder {
     if (series.created) {
       const body = { count: series.count, lastTimestamp: formatTime(series.lastAt) }
       try {
-        await client.patch(events, { namespace, name }, { type: 'merge', body })
+        await client.merge(events, { namespace, name }, body)
         return
       } catch (error) {
         // Events live for an hour; this one's time was up.

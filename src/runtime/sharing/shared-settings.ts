@@ -10,7 +10,7 @@ export async function writeSettings(
   change: Readonly<Record<string, string | null>>,
 ): Promise<StoredObject> {
   try {
-    return await client.patch(configMaps, place, { type: 'merge', body: { data: change } })
+    return await client.merge(configMaps, place, { data: change })
   } catch (error) {
     if (!isStatusError(error, 'NotFound')) throw error
     const data = Object.fromEntries(Object.entries(change).filter(([, value]) => value !== null))

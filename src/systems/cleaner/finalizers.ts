@@ -113,7 +113,7 @@ export async function setFinalizers(
   const { name, namespace = '', resourceVersion } = self.metadata
   const body = { metadata: { resourceVersion, finalizers } }
   try {
-    return await client.patch(type, { namespace, name }, { type: 'merge', body })
+    return await client.merge(type, { namespace, name }, body)
   } catch (error) {
     if (isStatusError(error, 'NotFound')) return self
     throw error

@@ -84,11 +84,6 @@ async function find(client: Client, params: Readonly<Record<string, string>>): P
     because: conditions.find((each) => each.type === 'Ready')?.message ?? '',
     until: () => Promise.resolve(until),
     // In the status: a revert of the spec by a GitOps tool undoes no person's keep. A decision made meanwhile makes this write fail.
-    keep: () =>
-      client.update(
-        type,
-        { ...self, status: { ...status, conditions, keptUntil: formatTime(until) } },
-        { subresource: 'status' },
-      ),
+    keep: () => client.updateStatus(type, self, { ...status, conditions, keptUntil: formatTime(until) }),
   }
 }

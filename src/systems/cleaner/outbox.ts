@@ -100,9 +100,7 @@ export function outboxController({ client, informers, events, ports, send }: Out
     const data = afterFailure(tried, failure, clock.now())
     const { name, resourceVersion } = entry.metadata
     const body = { metadata: { resourceVersion }, data }
-    await client
-      .patch(configMaps, { namespace: sojournNamespace, name }, { type: 'merge', body })
-      .catch(ignoring('NotFound'))
+    await client.merge(configMaps, { namespace: sojournNamespace, name }, body).catch(ignoring('NotFound'))
     return wakeAt(Math.min(parseTime(data.nextAt) ?? now, limitAt))
   }
 

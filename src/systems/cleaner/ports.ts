@@ -52,7 +52,7 @@ export async function writeStatus(
   status: CleanerStatus,
 ): Promise<StoredObject | undefined> {
   if (deepEqual(self.status ?? {}, status)) return undefined
-  const written = await client.update<StoredObject>(type, { ...self, status }, { subresource: 'status' })
+  const written = await client.updateStatus<StoredObject>(type, self, status)
   expect(written)
   return written
 }

@@ -55,11 +55,7 @@ export function classController({ client, informers, ports }: ClassOptions): Con
     const status = { ...self.status, environments: count, ...healthStatus(self, health, now) }
     if (deepEqual(self.status ?? {}, status)) return settled
     writtenAt.set(name, now)
-    const written = await client.update<EnvironmentClass>(
-      classKind.type,
-      { ...self, status },
-      { subresource: 'status' },
-    )
+    const written = await client.updateStatus<EnvironmentClass>(classKind.type, self, status)
     controller.expect(keyOf(written), written.metadata.resourceVersion)
     return settled
   }

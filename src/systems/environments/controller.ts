@@ -433,11 +433,7 @@ export class EnvironmentsController {
   /** Writes the status if it differs from the stored one, onto the version that was read. */
   async #write(self: Environment, status: EnvironmentStatus): Promise<Environment> {
     if (deepEqual(self.status ?? {}, status)) return self
-    const written = await this.#options.client.update<Environment>(
-      environmentKind.type,
-      { ...self, status },
-      { subresource: 'status' },
-    )
+    const written = await this.#options.client.updateStatus<Environment>(environmentKind.type, self, status)
     this.#expect(written)
     return written
   }

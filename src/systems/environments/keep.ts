@@ -75,7 +75,7 @@ async function findKeepable(
       const kept = { until: formatTime(until), by }
       const status = { kept, lastUsedAt: formatTime(clock.now()), lastUsedBy: 'Keep' }
       const body = { metadata: { resourceVersion: self.metadata.resourceVersion }, status }
-      return client.patch(environment.type, { namespace, name }, { type: 'merge', body }, { subresource: 'status' })
+      return client.merge(environment.type, { namespace, name }, body, { subresource: 'status' })
     },
   }
 }

@@ -68,7 +68,7 @@ class DeploymentReconciler {
     })) {
       const { name, resourceVersion } = set.metadata
       const body = { metadata: { resourceVersion }, spec: { replicas: next } }
-      const scaled = await client.patch<StoredObject>(replicaSets, placeOf(set.metadata), { type: 'merge', body })
+      const scaled = await client.merge<StoredObject>(replicaSets, placeOf(set.metadata), body)
       this.#own.claims.expect(key, scaled)
       const before = set.spec.replicas ?? 0
       events.record(deployment, {
@@ -91,7 +91,7 @@ class DeploymentReconciler {
 
   #setRevision(type: ResourceType, { metadata }: StoredObject, revision: number): Promise<StoredObject> {
     const body = { metadata: { annotations: { [revisionAnnotation]: String(revision) } } }
-    return this.#ports.client.patch(type, placeOf(metadata), { type: 'merge', body })
+    return this.#ports.client.merge(type, placeOf(metadata), body)
   }
 
   /** Deletes scaled-down ReplicaSets beyond `revisionHistoryLimit`, the oldest first. */

@@ -210,7 +210,7 @@ class JobReconciler {
       const rest = finalizers.filter((each) => each !== trackingFinalizer)
       const body = { metadata: { resourceVersion, finalizers: rest } }
       const written = await this.#ports.client
-        .patch<StoredObject>(pods, placeOf(metadata), { type: 'merge', body })
+        .merge<StoredObject>(pods, placeOf(metadata), body)
         .catch(ignoring('NotFound', 'Conflict'))
       // This write may delete a terminating Pod, whose version the cache then never shows.
       if (!deletionTimestamp) this.#claims.expect(key, written)

@@ -68,7 +68,7 @@ export class RevisionHistory {
     if (!current) return createNew(this.#client, controllerRevisions, this.#revisionOf(set, revision))
     const { name, namespace = '', resourceVersion } = current.metadata
     const body = { metadata: { resourceVersion }, revision }
-    return this.#client.patch<StoredObject>(controllerRevisions, { namespace, name }, { type: 'merge', body })
+    return this.#client.merge<StoredObject>(controllerRevisions, { namespace, name }, body)
   }
 
   async #prune(set: Workload, all: readonly Revision[], inUse: ReadonlySet<string>): Promise<void> {

@@ -124,7 +124,7 @@ export class LocalNode {
     }
     const body = { metadata: { uid }, status: { phase: 'Pending', conditions: [scheduled] } }
     await client
-      .patch(pods, { namespace, name }, { type: 'merge', body }, { subresource: 'status' })
+      .merge(pods, { namespace, name }, body, { subresource: 'status' })
       .catch(ignoring('Conflict', 'NotFound'))
     events.record(pod, { type: 'Warning', reason: 'FailedScheduling', message })
   }

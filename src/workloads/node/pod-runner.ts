@@ -56,10 +56,7 @@ export class PodRunner {
       [portsAnnotation]: JSON.stringify(this.#portMap),
       ...(isSimulated ? { [simulatedMark]: 'true' } : {}),
     }
-    await this.#ports.client.patch(pods, placeOf(this.#pod.metadata), {
-      type: 'merge',
-      body: { metadata: { uid: metadata.uid, annotations } },
-    })
+    await this.#ports.client.merge(pods, placeOf(this.#pod.metadata), { metadata: { uid: metadata.uid, annotations } })
     if (this.#isStopping) return
     const policy = spec.restartPolicy ?? 'Always'
     const former = this.#pod.status ?? {}
@@ -205,10 +202,10 @@ export class PodRunner {
       this.#hasChanged = false
       // A Pod that no longer exists needs no status; any other failure is corrected by the next write.
       await client
-        .patch(
+        .merge(
           pods,
           placeOf(this.#pod.metadata),
-          { type: 'merge', body: { metadata: { uid: this.#pod.metadata.uid }, status: this.#status() } },
+          { metadata: { uid: this.#pod.metadata.uid }, status: this.#status() },
           { subresource: 'status' },
         )
         .catch(ignoring('NotFound', 'Conflict'))

@@ -134,8 +134,7 @@ export class Actions {
   /** Notes that another writer has scaled it up, and once more who if the activator gives way to that writer. */
   async noteRise({ type, ref }: ScaleTarget, contended: string | undefined): Promise<string> {
     const annotations = { ...notSlept, ...(contended === undefined ? {} : { [annotation.contended]: contended }) }
-    return (await this.#client.patch(type, placeOf(ref), { type: 'merge', body: { metadata: { annotations } } }))
-      .metadata.resourceVersion
+    return (await this.#client.merge(type, placeOf(ref), { metadata: { annotations } })).metadata.resourceVersion
   }
 
   /** What keeps the pods of a workload from becoming ready, as far as its status and its pods say. */
@@ -169,7 +168,7 @@ export class Actions {
   ): Promise<string> {
     const manager = fieldManager === undefined ? {} : { fieldManager }
     const write = async (body: object) =>
-      (await this.#client.patch(type, placeOf(ref), { type: 'merge', body }, manager)).metadata.resourceVersion
+      (await this.#client.merge(type, placeOf(ref), body, manager)).metadata.resourceVersion
     const kind = powerKindOf(type)
     if (kind) {
       const { annotations, ...fields } = kind.patch(replicas)
@@ -206,7 +205,7 @@ export class Actions {
       const annotations = { [annotation.lastUsed]: formatTime(lastUsed?.at ?? 0) }
       const body = { metadata: { labels, ...(isNews ? { resourceVersion, annotations } : {}) } }
       try {
-        return (await this.#client.patch(type, placeOf(ref), { type: 'merge', body })).metadata.resourceVersion
+        return (await this.#client.merge(type, placeOf(ref), body)).metadata.resourceVersion
       } catch (error) {
         if (isStatusError(error, 'NotFound')) return undefined
         if (!isStatusError(error, 'Conflict') || attempt === attempts) throw error
@@ -240,7 +239,7 @@ export class Actions {
     }
     const metadata = { resourceVersion: seenVersion, labels: { [onDemandLabel.key]: null }, annotations }
     if (replicas !== undefined) await this.#setReplicas({ type, ref }, replicas, metadata, awakeManager)
-    else await this.#client.patch(type, placeOf(ref), { type: 'merge', body: { metadata } })
+    else await this.#client.merge(type, placeOf(ref), { metadata })
   }
 
   /** Says in a Service's status how it stands. */
@@ -248,9 +247,7 @@ export class Actions {
     const { resourceVersion } = service.metadata
     const body = { metadata: { resourceVersion }, status: { conditions } }
     const place = placeOf(service.metadata)
-    await this.#client
-      .patch(services, place, { type: 'merge', body }, { subresource: 'status' })
-      .catch(ignoring('NotFound', 'Conflict'))
+    await this.#client.merge(services, place, body, { subresource: 'status' }).catch(ignoring('NotFound', 'Conflict'))
   }
 
   /** Sees to the Service through which callers inside the cluster reach the proxy, and to where it leads. */
@@ -258,10 +255,7 @@ export class Actions {
     const wanted = companionOf(service, proxy.port)
     if (!existing.service) await this.#client.create(services, wanted).catch(ignoring('AlreadyExists'))
     else if (isOurs(existing.service) && !sameShape(existing.service, wanted)) {
-      await this.#client.patch(services, placeOf(existing.service.metadata), {
-        type: 'merge',
-        body: { spec: wanted.spec },
-      })
+      await this.#client.merge(services, placeOf(existing.service.metadata), { spec: wanted.spec })
     }
     if (existing.service && !isOurs(existing.service)) return
     if (existing.slice && !isOurs(existing.slice)) return
@@ -279,7 +273,7 @@ export class Actions {
 
   #scale({ type, ref }: ScaleTarget, replicas: number, resourceVersion: string): Promise<Scale> {
     const body = { metadata: { resourceVersion }, spec: { replicas } }
-    return this.#client.patch<Scale>(type, placeOf(ref), { type: 'merge', body }, { subresource: 'scale' })
+    return this.#client.merge<Scale>(type, placeOf(ref), body, { subresource: 'scale' })
   }
 }
 

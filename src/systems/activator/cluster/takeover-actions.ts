@@ -58,7 +58,7 @@ export class TakeoverActions {
     const selector = { ...Object.fromEntries(gone.map((key) => [key, null])), ...spec.selector }
     const { annotations, ownerReferences } = made.metadata
     const body = { metadata: { annotations, ownerReferences }, spec: { ...spec, selector, clusterIP: undefined } }
-    await this.#client.patch(services, placeOf(existing.metadata), { type: 'merge', body })
+    await this.#client.merge(services, placeOf(existing.metadata), body)
   }
 
   /** Writes first, removes after: there is always somewhere to go. */
@@ -76,13 +76,13 @@ export class TakeoverActions {
     const { resourceVersion } = service.metadata
     const annotations = { [annotation.selector]: formatSelector(selector) }
     const body = { metadata: { resourceVersion, annotations }, spec: { selector: null } }
-    await this.#client.patch(services, placeOf(service.metadata), { type: 'merge', body })
+    await this.#client.merge(services, placeOf(service.metadata), body)
   }
 
   async #restoreSelector(service: StoredObject, selector: Selector): Promise<void> {
     const { resourceVersion } = service.metadata
     const body = { metadata: { resourceVersion, annotations: { [annotation.selector]: null } }, spec: { selector } }
-    await this.#client.patch(services, placeOf(service.metadata), { type: 'merge', body })
+    await this.#client.merge(services, placeOf(service.metadata), body)
   }
 
   /** Who owns the selector, by the fields that the server keeps; undefined when it does not tell. */
@@ -99,9 +99,7 @@ export class TakeoverActions {
     for (const slice of slices) {
       if (isMirrored(slice)) continue
       const body = { metadata: { resourceVersion: slice.metadata.resourceVersion }, endpoints: [] }
-      await this.#client
-        .patch(endpointSlices, placeOf(slice.metadata), { type: 'merge', body })
-        .catch(ignoring('NotFound', 'Conflict'))
+      await this.#client.merge(endpointSlices, placeOf(slice.metadata), body).catch(ignoring('NotFound', 'Conflict'))
     }
     if (slices.some(isMirrored)) await this.#emptyEndpoints(service)
   }
@@ -110,9 +108,7 @@ export class TakeoverActions {
     const found = await this.#client.get(endpoints, placeOf(service.metadata)).catch(ignoring('NotFound'))
     if (!found || !isKubernetesOwn(found)) return
     const body = { metadata: { resourceVersion: found.metadata.resourceVersion }, subsets: null }
-    await this.#client
-      .patch(endpoints, placeOf(service.metadata), { type: 'merge', body })
-      .catch(ignoring('NotFound', 'Conflict'))
+    await this.#client.merge(endpoints, placeOf(service.metadata), body).catch(ignoring('NotFound', 'Conflict'))
   }
 }
 
@@ -120,9 +116,7 @@ export class TakeoverActions {
 export async function writeSlice(client: Client, slice: KubeObject): Promise<void> {
   const { labels, ownerReferences } = slice.metadata
   const body = { metadata: { labels, ownerReferences }, endpoints: slice['endpoints'], ports: slice['ports'] }
-  const patched = await client
-    .patch(endpointSlices, placeOf(slice.metadata), { type: 'merge', body })
-    .catch(ignoring('NotFound'))
+  const patched = await client.merge(endpointSlices, placeOf(slice.metadata), body).catch(ignoring('NotFound'))
   if (!patched) await client.create(endpointSlices, slice)
 }
 

@@ -254,9 +254,7 @@ class BondReconciler {
     const { client, ports } = this.#options
     const status = statusOf(self, findings, ports.clock.now())
     if (deepEqual(self.status ?? {}, status)) return self
-    const written = await client
-      .update<Bond>(bond.type, { ...self, status }, { subresource: 'status' })
-      .catch(ignoring('NotFound'))
+    const written = await client.updateStatus<Bond>(bond.type, self, status).catch(ignoring('NotFound'))
     if (written) this.controller.expect(key, written.metadata.resourceVersion)
     return written
   }

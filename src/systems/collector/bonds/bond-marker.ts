@@ -216,8 +216,6 @@ async function patch(
 ): Promise<boolean> {
   const { name, namespace, resourceVersion } = metadata
   const body = { metadata: { resourceVersion, ...change } }
-  const patched = await client
-    .patch(type, placeOf({ name, namespace }), { type: 'merge', body })
-    .catch(ignoring('NotFound'))
+  const patched = await client.merge(type, placeOf({ name, namespace }), body).catch(ignoring('NotFound'))
   return patched !== undefined
 }

@@ -102,9 +102,7 @@ export class DependentDeleter {
     metadata: Readonly<Record<string, unknown>>,
   ): Promise<StoredObject | undefined> {
     const place = placeOf({ name, namespace })
-    return this.#client
-      .patch<StoredObject>(type, place, { type: 'merge', body: { metadata } })
-      .catch(ignoring('NotFound', 'Conflict'))
+    return this.#client.merge<StoredObject>(type, place, { metadata }).catch(ignoring('NotFound', 'Conflict'))
   }
 
   async #flush(): Promise<void> {

@@ -80,7 +80,7 @@ export class KubernetesProvider implements Provider {
     const type = await typeOf(client, { apiVersion, kind })
     const body = { metadata: { annotations: { [neverMark]: isProtected ? 'never' : null } } }
     const place = placeOf({ name, namespace })
-    return (await client.patch(type, place, { type: 'merge', body }).catch(ignoring('NotFound'))) !== undefined
+    return (await client.merge(type, place, body).catch(ignoring('NotFound'))) !== undefined
   }
 
   /** The images and volumes that workloads use in the home cluster and in those that policies name. Throws when one cannot be listed. */

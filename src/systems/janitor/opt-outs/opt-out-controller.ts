@@ -65,9 +65,7 @@ class OptOutReconciler {
     const status = healthStatus(object, { health: 'ready', reason, message }, clock.now())
     const { observedGeneration, conditions } = object.status ?? {}
     if (deletionTimestamp || deepEqual({ observedGeneration, conditions }, status)) return
-    await client
-      .patch(cleanupOptOut.type, { name }, { type: 'merge', body: { status } }, { subresource: 'status' })
-      .catch(ignoring('NotFound'))
+    await client.merge(cleanupOptOut.type, { name }, { status }, { subresource: 'status' }).catch(ignoring('NotFound'))
   }
 
   async #endMarks(object: CleanupOptOut, now: number): Promise<void> {
@@ -78,9 +76,7 @@ class OptOutReconciler {
         { phase: 'OptedOut', because: 'opted-out', at: now },
         { finishedAt: formatTime(now), scheduledTime: null, message: `CleanupOptOut ${object.metadata.name}` },
       )
-      await client
-        .update(cleanupCandidate.type, { ...candidate, status }, { subresource: 'status' })
-        .catch(ignoring('Conflict', 'NotFound'))
+      await client.updateStatus(cleanupCandidate.type, candidate, status).catch(ignoring('Conflict', 'NotFound'))
       metrics.phaseChanges.inc({ policy: candidate.spec.policy, phase: 'OptedOut', because: 'opted-out' })
     }
   }
@@ -105,11 +101,7 @@ class OptOutReconciler {
         return undefined
       })
     if (mirrored === undefined) return
-    await client.update(
-      cleanupOptOut.type,
-      { ...held, status: { ...held.status, since: formatTime(now), mirrored } },
-      { subresource: 'status' },
-    )
+    await client.updateStatus(cleanupOptOut.type, held, { ...held.status, since: formatTime(now), mirrored })
   }
 
   /** Adds the finalizer before the resource is touched: deleting the opt-out then always removes the protection. */
@@ -117,7 +109,7 @@ class OptOutReconciler {
     const { name, finalizers = [] } = object.metadata
     if (finalizers.includes(finalizer)) return object
     const body = { metadata: { finalizers: [...finalizers, finalizer] } }
-    return this.#ports.client.patch<CleanupOptOut>(cleanupOptOut.type, { name }, { type: 'merge', body })
+    return this.#ports.client.merge<CleanupOptOut>(cleanupOptOut.type, { name }, body)
   }
 
   /** Removes the protection that `#protect` set, then the finalizer. */
@@ -127,13 +119,11 @@ class OptOutReconciler {
     if (object.status?.mirrored && ref && !this.#isProtectedByAnother(object, ref)) {
       await this.#providerOf(ref)?.setNeverExpires(ref, false)
       const body = { status: { mirrored: null } }
-      await client
-        .patch(cleanupOptOut.type, { name }, { type: 'merge', body }, { subresource: 'status' })
-        .catch(ignoring('NotFound'))
+      await client.merge(cleanupOptOut.type, { name }, body, { subresource: 'status' }).catch(ignoring('NotFound'))
     }
     if (!finalizers.includes(finalizer)) return
     const body = { metadata: { finalizers: finalizers.filter((other) => other !== finalizer) } }
-    await client.patch(cleanupOptOut.type, { name }, { type: 'merge', body }).catch(ignoring('NotFound'))
+    await client.merge(cleanupOptOut.type, { name }, body).catch(ignoring('NotFound'))
   }
 
   #isProtectedByAnother({ metadata }: CleanupOptOut, ref: ResourceRef): boolean {

@@ -55,11 +55,7 @@ export async function optOut(client: Client, resource: ResourceRef, request: Opt
   if (existing && endsAt !== undefined && endsAt >= (until ?? Infinity)) return existing
   const expiresAt = until === undefined ? null : formatTime(until)
   if (existing)
-    return client.patch<CleanupOptOut>(
-      cleanupOptOut.type,
-      { name },
-      { type: 'merge', body: { spec: { expiresAt, requestedBy: by } } },
-    )
+    return client.merge<CleanupOptOut>(cleanupOptOut.type, { name }, { spec: { expiresAt, requestedBy: by } })
   const created = await client
     .create<CleanupOptOut>(cleanupOptOut.type, optOutObject(name, resource, request))
     .catch(ignoring('AlreadyExists'))
@@ -70,11 +66,7 @@ export async function optOut(client: Client, resource: ResourceRef, request: Opt
 export async function optIn(client: Client, optOuts: readonly CleanupOptOut[], now: number): Promise<boolean> {
   const live = optOuts.filter((candidate) => isLiveOptOut(candidate, now))
   for (const { metadata } of live)
-    await client.patch(
-      cleanupOptOut.type,
-      { name: metadata.name },
-      { type: 'merge', body: { spec: { expiresAt: formatTime(now) } } },
-    )
+    await client.merge(cleanupOptOut.type, { name: metadata.name }, { spec: { expiresAt: formatTime(now) } })
   return live.length > 0
 }
 

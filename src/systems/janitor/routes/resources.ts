@@ -121,7 +121,7 @@ async function retryNotices(ports: WorkPorts): Promise<RouteResponse> {
     .filter((mark) => isUnannounced(mark) && mark.status?.nextAttemptTime !== undefined && !isDry(ports, mark))
   for (const mark of waiting) {
     const { nextAttemptTime: _, ...status } = mark.status ?? {}
-    await ports.client.update(cleanupCandidate.type, { ...mark, status }, { subresource: 'status' })
+    await ports.client.updateStatus(cleanupCandidate.type, mark, status)
   }
   return ok({ trying: waiting.map(markName) })
 }
@@ -240,7 +240,7 @@ async function recalculate(ports: WorkPorts, { params, query }: RouteRequest): P
           { ...change, generation: (mark.status?.generation ?? 1) + 1 },
         )
       : { ...withPhase(mark.status, { phase: 'Marked', because: mark.status?.because ?? 'violates', at: now }, change) }
-    await ports.client.update(cleanupCandidate.type, { ...mark, status }, { subresource: 'status' })
+    await ports.client.updateStatus(cleanupCandidate.type, mark, status)
   }
   return ok({ moved: later.map(markName) })
 }

@@ -140,7 +140,7 @@ async function announceAgain(ports: WorkPorts, candidate: CleanupCandidate): Pro
 }
 
 function write({ client }: WorkPorts, candidate: CleanupCandidate, status: CandidateStatus): Promise<CleanupCandidate> {
-  return client.update<CleanupCandidate>(cleanupCandidate.type, { ...candidate, status }, { subresource: 'status' })
+  return client.updateStatus<CleanupCandidate>(cleanupCandidate.type, candidate, status)
 }
 
 function isCandidate(found: CleanupCandidate | RouteResponse): found is CleanupCandidate {

@@ -27,7 +27,7 @@ export async function writePolicyStatus(
     const status = statusAfter(policy, change, clock.now())
     if (deepEqual(policy.status ?? {}, status)) return 'nothing new'
     const written = await client
-      .update(cleanupPolicy.type, { ...policy, status }, { subresource: 'status' })
+      .updateStatus(cleanupPolicy.type, policy, status)
       .catch(ignoring('Conflict', 'NotFound'))
     return written ? 'written' : 'outdated'
   }

@@ -50,9 +50,7 @@ async function report(ports: SettingsPorts, { kind, name }: Key): Promise<Outcom
         : ({ health: 'ready', reason: 'Valid', message: 'it can be used' } as const)
   const status = { ...object.status, ...healthStatus(object, claim, clock.now()) }
   if (!deepEqual(object.status, status))
-    await client
-      .update(found.type, { ...object, status }, { subresource: 'status' })
-      .catch(ignoring('Conflict', 'NotFound'))
+    await client.updateStatus(found.type, object, status).catch(ignoring('Conflict', 'NotFound'))
   return missing === undefined ? settled : wakeAt(clock.now() + secretRetryMs)
 }
 

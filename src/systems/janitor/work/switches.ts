@@ -17,5 +17,5 @@ export async function pauseJanitor(client: Client, isPaused: boolean): Promise<v
 export async function closeCircuit(client: Client, policy: string, now: number): Promise<void> {
   // One second later: times are stored in whole seconds, and the circuit may have opened in this one.
   const annotations = { [circuitClosedAnnotation]: formatTime(now + 1000) }
-  await client.patch(cleanupPolicy.type, { name: policy }, { type: 'merge', body: { metadata: { annotations } } })
+  await client.merge(cleanupPolicy.type, { name: policy }, { metadata: { annotations } })
 }
