@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createServer, type Server } from 'node:https'
 import type { AddressInfo } from 'node:net'
@@ -64,19 +65,17 @@ export async function startSideServer(options: SideServerOptions): Promise<SideS
       byHost = contextsOf(certificate)
       server.setSecureContext(contextOf(certificate))
     },
-    close: () => closed(server),
+    async close() {
+      server.closeAllConnections()
+      await server[Symbol.asyncDispose]()
+    },
   }
 }
 
 const defaultPort = 7443
 
-function listen(server: Server, port: number, host: string): Promise<void> {
-  return new Promise((resolve, reject) => {
-    server.once('error', reject).listen(port, host, () => {
-      server.off('error', reject)
-      resolve()
-    })
-  })
+async function listen(server: Server, port: number, host: string): Promise<void> {
+  await once(server.listen(port, host), 'listening')
 }
 
 function contextOf({ certificate, key }: KeyPair): { cert: string; key: string } {
@@ -124,11 +123,4 @@ async function userOf(client: Client, authorization: string | undefined): Promis
   const token = /^Bearer (\S+)$/i.exec(authorization ?? '')?.[1]
   const user = token === undefined ? undefined : await userOfToken(client, token)
   return user?.username ? { name: user.username, groups: user.groups ?? [] } : undefined
-}
-
-function closed(server: Server): Promise<void> {
-  return new Promise((resolve) => {
-    server.close(() => resolve())
-    server.closeAllConnections()
-  })
 }

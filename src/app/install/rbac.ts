@@ -11,6 +11,7 @@ import {
   proxyRules,
   takeoverRules,
 } from '../../systems/activator/cluster/access.ts'
+import { allow, onlyFor, type PolicyRule } from '../../kube/policy-rule.ts'
 import { recordKeysPlace } from '../../departures/records/record-keys.ts'
 import { isRecord } from '../../systems/janitor/kubernetes/custom-references.ts'
 import { referrerTypes } from '../../systems/janitor/kubernetes/references/referrer-types.ts'
@@ -22,15 +23,6 @@ import {
   promoterSecret,
   webhookName,
 } from '../../admission/webhook-configuration.ts'
-
-/** A rule of RBAC. */
-export interface Rule {
-  readonly apiGroups: readonly string[]
-  readonly resources: readonly string[]
-  /** Only these objects. */
-  readonly resourceNames?: readonly string[]
-  readonly verbs: readonly string[]
-}
 
 /** The roles that run in a cluster, each with its own ServiceAccount. */
 export const clusterRoles = ['cleaner', 'collector', 'janitor', 'promoter', 'activator', 'environments'] as const
@@ -45,15 +37,15 @@ export const commonAccount = 'sojourn'
 /** The permissions of one role, by scope. */
 export interface RoleAccess {
   /** To authenticate and authorize callers. */
-  readonly reviews: readonly Rule[]
+  readonly reviews: readonly PolicyRule[]
   /** In every namespace; for an activator limited to one namespace, in that one. */
-  readonly cluster: readonly Rule[]
+  readonly cluster: readonly PolicyRule[]
   /** In Sojourn's namespace. */
-  readonly own: readonly Rule[]
+  readonly own: readonly PolicyRule[]
   /** Where users keep credentials for it: every namespace, unless an administrator names some. */
-  readonly credentials: readonly Rule[]
+  readonly credentials: readonly PolicyRule[]
   /** Permissions of optional features, by feature; granted like `cluster`. */
-  readonly options: Readonly<Record<string, readonly Rule[]>>
+  readonly options: Readonly<Record<string, readonly PolicyRule[]>>
   /** Whether it deletes users' objects, so that roles for targets apply to it too. */
   readonly deletesTargets: boolean
 }
@@ -63,6 +55,7 @@ const read = ['get', 'list', 'watch']
 const follow = ['list', 'watch']
 const labels = { 'app.kubernetes.io/name': 'sojourn', 'app.kubernetes.io/part-of': 'sojourn' }
 const rbac = 'rbac.authorization.k8s.io'
+const admission = 'admissionregistration.k8s.io'
 
 /** Aggregates a ClusterRole to every role that deletes. */
 export const targetsLabel = 'sojourn.dev/aggregate-to-targets'
@@ -76,15 +69,15 @@ export function accessOf(role: Component): RoleAccess {
   return { reviews: asked, cluster: [...needed, ...cluster], own: here, credentials, options, deletesTargets }
 }
 
-const reviews: readonly Rule[] = [
-  { apiGroups: ['authentication.k8s.io'], resources: ['tokenreviews'], verbs: ['create'] },
-  { apiGroups: ['authorization.k8s.io'], resources: ['subjectaccessreviews'], verbs: ['create'] },
+const reviews: readonly PolicyRule[] = [
+  allow('authentication.k8s.io', ['tokenreviews'], ['create']),
+  allow('authorization.k8s.io', ['subjectaccessreviews'], ['create']),
 ]
 
 const events = core(['events'], ['create', 'patch'])
 
 /** What every role that deletes needs: departure records and protections. */
-const safeguards: readonly Rule[] = [
+const safeguards: readonly PolicyRule[] = [
   ours(['departures'], [...read, 'create', 'update', 'patch', 'delete']),
   ours(['departurepages'], [...read, 'create', 'update', 'delete']),
   ours(['departures/status'], ['patch']),
@@ -94,45 +87,27 @@ const safeguards: readonly Rule[] = [
 /** The deletion switches, in Sojourn's namespace. */
 const switches = core(['configmaps'], [...follow, 'create', 'patch'])
 /** Leader election, in Sojourn's namespace. */
-const leaseRule: Rule = {
-  apiGroups: ['coordination.k8s.io'],
-  resources: ['leases'],
-  verbs: ['get', 'list', 'watch', 'create', 'update'],
-}
+const leaseRule = allow('coordination.k8s.io', ['leases'], [...read, 'create', 'update'])
 
-const definitions: Rule = {
-  apiGroups: ['apiextensions.k8s.io'],
-  resources: ['customresourcedefinitions'],
-  verbs: follow,
-}
+const definitions = allow('apiextensions.k8s.io', ['customresourcedefinitions'], follow)
 /** To see whether creators' records, and Sojourn's own, can be believed. */
-const recordProofs: readonly Rule[] = ['validatingadmissionpolicies', 'validatingadmissionpolicybindings'].map(
-  (resource) => ({
-    apiGroups: ['admissionregistration.k8s.io'],
-    resources: [resource],
-    resourceNames: [creatorPolicy, recordPolicy],
-    verbs: ['get'],
-  }),
+const recordProofs = ['validatingadmissionpolicies', 'validatingadmissionpolicybindings'].map((resource) =>
+  onlyFor(allow(admission, [resource], ['get']), [creatorPolicy, recordPolicy]),
 )
-const clusters: Rule = { apiGroups: ['gitops.weave.works'], resources: ['gitopsclusters'], verbs: follow }
+const clusters: PolicyRule = allow('gitops.weave.works', ['gitopsclusters'], follow)
 
 const byRole: Readonly<Record<Component, Pick<RoleAccess, 'cluster'> & Partial<RoleAccess>>> = {
   cleaner: {
     cluster: [
-      { apiGroups: ['cleaner.vtex.dev'], resources: ['cleaners'], verbs: [...read, 'patch', 'delete'] },
-      { apiGroups: ['cleaner.vtex.dev'], resources: ['cleaners/status'], verbs: ['update'] },
+      allow('cleaner.vtex.dev', ['cleaners'], [...read, 'patch', 'delete']),
+      allow('cleaner.vtex.dev', ['cleaners/status'], ['update']),
       ours(['cleaners'], [...read, 'patch', 'delete']),
       ours(['cleaners/status'], ['update']),
       ours(['notificationchannels'], ['get']),
-      { apiGroups: ['cleaner.vtex.io'], resources: ['conditionalttls'], verbs: [...read, 'patch', 'delete'] },
-      { apiGroups: ['cleaner.vtex.io'], resources: ['conditionalttls/status'], verbs: ['update'] },
+      allow('cleaner.vtex.io', ['conditionalttls'], [...read, 'patch', 'delete']),
+      allow('cleaner.vtex.io', ['conditionalttls/status'], ['update']),
       definitions,
-      {
-        apiGroups: ['admissionregistration.k8s.io'],
-        resources: ['validatingwebhookconfigurations'],
-        resourceNames: [webhookName],
-        verbs: ['get', 'update'],
-      },
+      onlyFor(allow(admission, ['validatingwebhookconfigurations'], ['get', 'update']), [webhookName]),
       creatorWebhook(['get']),
       // Its webhook keeps the limits of environments, and notes connections to their Pods as use.
       ours(['environments', 'environmentclasses'], follow),
@@ -152,12 +127,7 @@ const byRole: Readonly<Record<Component, Pick<RoleAccess, 'cluster'> & Partial<R
       // A namespace that contains a guarded object is marked too.
       core(['namespaces'], [...read, 'patch']),
       // To see whether marks are enforced.
-      {
-        apiGroups: ['admissionregistration.k8s.io'],
-        resources: ['validatingadmissionpolicybindings'],
-        resourceNames: [inUsePolicy],
-        verbs: ['get'],
-      },
+      onlyFor(allow(admission, ['validatingadmissionpolicybindings'], ['get']), [inUsePolicy]),
       ...recordProofs,
       definitions,
       clusters,
@@ -184,18 +154,18 @@ const byRole: Readonly<Record<Component, Pick<RoleAccess, 'cluster'> & Partial<R
   },
   promoter: {
     cluster: [
-      { apiGroups: ['pipelines.weave.works'], resources: ['pipelines'], verbs: [...read, 'patch'] },
-      { apiGroups: ['pipelines.weave.works'], resources: ['pipelines/status'], verbs: ['update'] },
+      allow('pipelines.weave.works', ['pipelines'], [...read, 'patch']),
+      allow('pipelines.weave.works', ['pipelines/status'], ['update']),
       // Signed approvals are recorded with the signer's name; old ones are deleted.
       ours(['approvals'], [...read, 'create', 'delete']),
       ours(['approvals/status'], ['update']),
-      { apiGroups: ['kustomize.toolkit.fluxcd.io'], resources: ['kustomizations'], verbs: follow },
-      { apiGroups: ['helm.toolkit.fluxcd.io'], resources: ['helmreleases'], verbs: follow },
-      { apiGroups: ['infra.contrib.fluxcd.io'], resources: ['terraforms'], verbs: follow },
-      { apiGroups: ['argoproj.io'], resources: ['applications'], verbs: follow },
+      allow('kustomize.toolkit.fluxcd.io', ['kustomizations'], follow),
+      allow('helm.toolkit.fluxcd.io', ['helmreleases'], follow),
+      allow('infra.contrib.fluxcd.io', ['terraforms'], follow),
+      allow('argoproj.io', ['applications'], follow),
       // A check by a Job: created from a CronJob's template, with the rights of the Pipeline's creator.
-      { apiGroups: ['batch'], resources: ['cronjobs'], verbs: ['get'] },
-      { apiGroups: ['batch'], resources: ['jobs'], verbs: ['get', 'create'] },
+      allow('batch', ['cronjobs'], ['get']),
+      allow('batch', ['jobs'], ['get', 'create']),
       core(['namespaces'], ['get']),
       ...recordProofs,
       clusters,
@@ -225,7 +195,7 @@ const byRole: Readonly<Record<Component, Pick<RoleAccess, 'cluster'> & Partial<R
       // To delete environments it needs a ClusterRole for targets, as every role that deletes.
       core(['namespaces'], read),
       core(['services', 'persistentvolumes'], follow),
-      { apiGroups: ['apps'], resources: ['deployments', 'statefulsets'], verbs: follow },
+      allow('apps', ['deployments', 'statefulsets'], follow),
       ...recordProofs,
     ],
     // Its own link key, and the credentials that classes and channels name.
@@ -242,14 +212,17 @@ const byRole: Readonly<Record<Component, Pick<RoleAccess, 'cluster'> & Partial<R
 }
 
 /** All kinds that detectors read to find references and owners, Sojourn's own included. Without them, use and owner are unknown. */
-function referringKinds(): readonly Rule[] {
+function referringKinds(): readonly PolicyRule[] {
   const types = [...Object.values(referrerTypes), ...allKinds.filter(({ kind }) => !isRecord(kind))]
   // Only informers read them; the fresh read before a deletion is granted by the rules for targets.
   return rulesFor(types, follow)
 }
 
 /** One rule for each API group of these types. */
-function rulesFor(types: readonly Pick<ResourceType, 'group' | 'plural'>[], verbs: readonly string[]): readonly Rule[] {
+function rulesFor(
+  types: readonly Pick<ResourceType, 'group' | 'plural'>[],
+  verbs: readonly string[],
+): readonly PolicyRule[] {
   return [...Map.groupBy(types, ({ group }) => group)].map(([group, members]) => ({
     apiGroups: [group],
     resources: members.map(({ plural }) => plural).toSorted(),
@@ -342,7 +315,7 @@ export function peopleManifests(): readonly KubeObject[] {
   ]
 }
 
-function peopleRole(role: string, rules: readonly Rule[]): KubeObject {
+function peopleRole(role: string, rules: readonly PolicyRule[]): KubeObject {
   const aggregation = { [`${rbac}/aggregate-to-${role}`]: 'true' }
   const metadata = { name: `sojourn-${role}`, labels: { ...labels, ...aggregation } }
   return { apiVersion: `${rbac}/v1`, kind: 'ClusterRole', metadata, rules }
@@ -352,13 +325,13 @@ function peopleRole(role: string, rules: readonly Rule[]): KubeObject {
  * What Sojourn needs in a namespace to act as the ServiceAccounts there, in one of two forms, never both: Kubernetes tries the older verb when the newer ones
  * fail. The older lets the accounts act wherever they may.
  */
-export const tenantRules: readonly Rule[] = [core(['serviceaccounts'], ['get', 'impersonate'])]
+export const tenantRules: readonly PolicyRule[] = [core(['serviceaccounts'], ['get', 'impersonate'])]
 
 /** The newer form (Kubernetes 1.36): only in the namespace of the binding, and only for these resources. */
-export function constrainedTenantRules(targets: readonly Rule[]): readonly Rule[] {
+export function constrainedTenantRules(targets: readonly PolicyRule[]): readonly PolicyRule[] {
   return [
     core(['serviceaccounts'], ['get']),
-    { apiGroups: ['authentication.k8s.io'], resources: ['serviceaccounts'], verbs: ['impersonate:serviceaccount'] },
+    allow('authentication.k8s.io', ['serviceaccounts'], ['impersonate:serviceaccount']),
     ...targets.map((rule) => ({ ...rule, verbs: rule.verbs.map((verb) => `impersonate-on:serviceaccount:${verb}`) })),
   ]
 }
@@ -367,7 +340,7 @@ export function constrainedTenantRules(targets: readonly Rule[]): readonly Rule[
  * Lets the roles that act for tenants' objects impersonate the ServiceAccounts of one namespace. Never of all: accounts of kube-system
  * are cluster administrators in effect.
  */
-export function tenantManifests(namespace: string, targets: readonly Rule[] = []): readonly KubeObject[] {
+export function tenantManifests(namespace: string, targets: readonly PolicyRule[] = []): readonly KubeObject[] {
   const accounts = [commonAccount, ...(['cleaner', 'collector', 'promoter', 'environments'] as const).map(nameOf)]
   return boundIn(namespace, {
     accounts,
@@ -382,7 +355,7 @@ function boundIn(
     accounts,
     name,
     rules,
-  }: { readonly accounts: readonly string[]; readonly name: string; readonly rules: readonly Rule[] },
+  }: { readonly accounts: readonly string[]; readonly name: string; readonly rules: readonly PolicyRule[] },
 ): readonly KubeObject[] {
   const metadata = { name, namespace, labels }
   return [
@@ -422,24 +395,19 @@ function bound(
 }
 
 /** Access to the configuration of the webhook that records creators. */
-function creatorWebhook(verbs: readonly string[]): Rule {
-  return {
-    apiGroups: ['admissionregistration.k8s.io'],
-    resources: ['mutatingwebhookconfigurations'],
-    resourceNames: [creatorPolicy],
-    verbs,
-  }
+function creatorWebhook(verbs: readonly string[]): PolicyRule {
+  return onlyFor(allow(admission, ['mutatingwebhookconfigurations'], verbs), [creatorPolicy])
 }
 
 /** Access to the Secret of a certificate. */
-function certificateRule(name: string): Rule {
+function certificateRule(name: string): PolicyRule {
   return { ...core(['secrets'], ['get', 'update']), resourceNames: [name] }
 }
 
-function ours(resources: readonly string[], verbs: readonly string[]): Rule {
-  return { apiGroups: [sojournGroup.group], resources, verbs }
+function ours(resources: readonly string[], verbs: readonly string[]): PolicyRule {
+  return allow(sojournGroup.group, resources, verbs)
 }
 
-function core(resources: readonly string[], verbs: readonly string[]): Rule {
-  return { apiGroups: [''], resources, verbs }
+function core(resources: readonly string[], verbs: readonly string[]): PolicyRule {
+  return allow('', resources, verbs)
 }

@@ -64,6 +64,14 @@ export class Informer<T extends StoredObject = StoredObject> {
     return this.#cache.synced
   }
 
+  /** Resolves with the first list, or once it fails. Rejects when the signal aborts before. */
+  async whenListed(signal?: AbortSignal): Promise<void> {
+    if (this.synced || this.lastError) return
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const stop = this.onError((error) => error && resolve())
+    await Promise.race([this.whenSynced(signal), promise]).finally(stop)
+  }
+
   /** The newest version the cache has seen; '' before the first list. */
   get resourceVersion(): string {
     return this.#cache.resourceVersion

@@ -175,9 +175,6 @@ export class FollowedLeases {
       this.#find(object.metadata.name)?.observe(type === 'deleted' ? undefined : object),
     )
     signal.addEventListener('abort', () => informers.close(), { once: true })
-    await new Promise<void>((resolve) => {
-      informer.onError((error) => error && resolve())
-      informer.whenSynced(signal).then(resolve, () => resolve())
-    })
+    await informer.whenListed(signal).catch(() => {})
   }
 }

@@ -1,42 +1,31 @@
+import { allow, onlyFor, type PolicyRule } from '../../../kube/policy-rule.ts'
 import { maxMembers, memberLease } from '../../../runtime/sharing/lease-membership.ts'
 import { peersGroup, peersSecret } from '../replicas/peers.ts'
-
-/** A rule of RBAC. */
-export interface PolicyRule {
-  readonly apiGroups: readonly string[]
-  readonly resources: readonly string[]
-  readonly resourceNames?: readonly string[]
-  readonly verbs: readonly string[]
-}
 
 /** What a cache needs; nothing else is made of them. */
 const follow = ['list', 'watch'] as const
 
 /** The least the activator needs where it looks after workloads: one namespace, or all. */
 export const activatorRules: readonly PolicyRule[] = [
-  { apiGroups: [''], resources: ['services'], verbs: follow },
-  { apiGroups: [''], resources: ['services/status'], verbs: ['patch'] },
+  allow('', ['services'], follow),
+  allow('', ['services/status'], ['patch']),
   // Why a workload that was woken does not become ready.
-  { apiGroups: [''], resources: ['pods'], verbs: ['list'] },
+  allow('', ['pods'], ['list']),
   // Waiting pages, each by the name that a Service gives.
-  { apiGroups: [''], resources: ['configmaps'], verbs: ['get'] },
-  { apiGroups: ['apps'], resources: ['deployments', 'statefulsets', 'replicasets'], verbs: [...follow, 'patch'] },
-  {
-    apiGroups: ['apps'],
-    resources: ['deployments/scale', 'statefulsets/scale', 'replicasets/scale'],
-    verbs: ['get'],
-  },
-  { apiGroups: ['discovery.k8s.io'], resources: ['endpointslices'], verbs: follow },
-  { apiGroups: ['autoscaling'], resources: ['horizontalpodautoscalers'], verbs: follow },
+  allow('', ['configmaps'], ['get']),
+  allow('apps', ['deployments', 'statefulsets', 'replicasets'], [...follow, 'patch']),
+  allow('apps', ['deployments/scale', 'statefulsets/scale', 'replicasets/scale'], ['get']),
+  allow('discovery.k8s.io', ['endpointslices'], follow),
+  allow('autoscaling', ['horizontalpodautoscalers'], follow),
   // Domains that are reserved for a Namespace, and its sleep rule.
-  { apiGroups: [''], resources: ['namespaces'], verbs: follow },
-  { apiGroups: ['sojourn.dev'], resources: ['workschedules', 'environments', 'environmentclasses'], verbs: follow },
+  allow('', ['namespaces'], follow),
+  allow('sojourn.dev', ['workschedules', 'environments', 'environmentclasses'], follow),
   { apiGroups: ['kube-green.com'], resources: ['sleepinfos'], verbs: follow },
   // What sleeps by schedule beside the kinds above. Others that have a scale need a role of the administrator's.
-  { apiGroups: ['batch'], resources: ['cronjobs'], verbs: [...follow, 'patch'] },
-  { apiGroups: ['argoproj.io'], resources: ['rollouts'], verbs: [...follow, 'patch'] },
-  { apiGroups: ['keda.sh'], resources: ['scaledobjects'], verbs: [...follow, 'patch'] },
-  { apiGroups: ['postgresql.cnpg.io'], resources: ['clusters'], verbs: [...follow, 'patch'] },
+  allow('batch', ['cronjobs'], [...follow, 'patch']),
+  allow('argoproj.io', ['rollouts'], [...follow, 'patch']),
+  allow('keda.sh', ['scaledobjects'], [...follow, 'patch']),
+  allow('postgresql.cnpg.io', ['clusters'], [...follow, 'patch']),
 ]
 
 /** What a process needs that only takes requests: the same, without any write. */
@@ -50,39 +39,37 @@ export const domainShards: readonly string[] = Array.from({ length: 8 }, (_, ind
 
 /** What it needs more to lead callers inside the cluster through the proxy, by Services of its own. */
 export const companionRules: readonly PolicyRule[] = [
-  { apiGroups: [''], resources: ['services'], verbs: ['create', 'patch', 'delete'] },
-  { apiGroups: ['discovery.k8s.io'], resources: ['endpointslices'], verbs: ['create', 'patch', 'delete'] },
+  allow('', ['services'], ['create', 'patch', 'delete']),
+  allow('discovery.k8s.io', ['endpointslices'], ['create', 'patch', 'delete']),
 ]
 
 /** What it needs more to take Services over that ask for it, beside what their companions need. */
 export const takeoverRules: readonly PolicyRule[] = [
   ...companionRules,
   // Who put a selector back is told by fields that caches leave out.
-  { apiGroups: [''], resources: ['services'], verbs: ['get'] },
+  allow('', ['services'], ['get']),
   // What Kubernetes leaves in them when a selector goes would be mirrored for ever.
-  { apiGroups: [''], resources: ['endpoints'], verbs: ['get', 'patch'] },
+  allow('', ['endpoints'], ['get', 'patch']),
 ]
 
 /** What it needs more to terminate TLS with certificates that Services name. */
-export const certificateRules: readonly PolicyRule[] = [{ apiGroups: [''], resources: ['secrets'], verbs: follow }]
+export const certificateRules: readonly PolicyRule[] = [allow('', ['secrets'], follow)]
 
 /** What proxies need in our own namespace: a Lease of their own, and not those of the processes that scale or delete. */
 export const proxyFleetRules: readonly PolicyRule[] = [
-  { apiGroups: [''], resources: ['secrets'], resourceNames: [peersSecret], verbs: ['get'] },
-  { apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: [...follow, 'create'] },
-  {
-    apiGroups: ['coordination.k8s.io'],
-    resources: ['leases'],
-    resourceNames: Array.from({ length: maxMembers }, (_, seat) => memberLease(peersGroup, seat)),
-    verbs: ['get', 'update'],
-  },
-  { apiGroups: [''], resources: ['configmaps'], verbs: follow },
+  onlyFor(allow('', ['secrets'], ['get']), [peersSecret]),
+  allow('coordination.k8s.io', ['leases'], [...follow, 'create']),
+  onlyFor(
+    allow('coordination.k8s.io', ['leases'], ['get', 'update']),
+    Array.from({ length: maxMembers }, (_, seat) => memberLease(peersGroup, seat)),
+  ),
+  allow('', ['configmaps'], follow),
 ]
 
 /** What replicas need in our own namespace to find and to trust each other. */
 export const fleetRules: readonly PolicyRule[] = [
-  { apiGroups: [''], resources: ['secrets'], verbs: ['get', 'create'] },
-  { apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: ['get', ...follow, 'create', 'update'] },
-  { apiGroups: [''], resources: ['configmaps'], verbs: [...follow, 'create'] },
-  { apiGroups: [''], resources: ['configmaps'], resourceNames: domainShards, verbs: ['update'] },
+  allow('', ['secrets'], ['get', 'create']),
+  allow('coordination.k8s.io', ['leases'], ['get', ...follow, 'create', 'update']),
+  allow('', ['configmaps'], [...follow, 'create']),
+  onlyFor(allow('', ['configmaps'], ['update']), domainShards),
 ]

@@ -1,4 +1,5 @@
 import { timingSafeEqual } from 'node:crypto'
+import { once } from 'node:events'
 import http from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { PeerService } from './peers.ts'
@@ -42,15 +43,12 @@ export async function servePeers(
       )
     })
   })
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject)
-    server.listen(port, host, resolve)
-  })
+  await once(server.listen(port, host), 'listening')
   return {
     port: (server.address() as AddressInfo).port,
     [Symbol.asyncDispose]: () => {
       server.closeAllConnections()
-      return new Promise((resolve) => server.close(() => resolve()))
+      return server[Symbol.asyncDispose]()
     },
   }
 }

@@ -75,7 +75,7 @@ export class ClusterWatch {
       await sleep(this.#ports.clock, lookAgainMs, signal).catch(() => {})
       await this.#refreshing
     }
-    await Promise.all([...this.#watched.values()].map(({ informer }) => firstLook(informer, signal)))
+    await Promise.all([...this.#watched.values()].map(({ informer }) => informer.whenListed(signal).catch(() => {})))
   }
 
   /** Kinds whose objects cannot be read at the moment. */
@@ -166,12 +166,4 @@ const lookAgainMs = 10_000
 /** Sets the real kind: a metadata-only watch delivers PartialObjectMetadata. */
 function named(object: StoredObject, apiVersion: string, kind: string): StoredObject {
   return object.kind === kind && object.apiVersion === apiVersion ? object : { ...object, apiVersion, kind }
-}
-
-function firstLook(informer: Informer, signal?: AbortSignal): Promise<void> {
-  if (informer.lastError) return Promise.resolve()
-  return new Promise((resolve) => {
-    const done = informer.onError((error) => error && resolve())
-    informer.whenSynced(signal).then(resolve, resolve).finally(done)
-  })
 }

@@ -37,7 +37,7 @@ export class ClusterSources {
   ): Promise<readonly StoredObject[]> {
     if (namespaces) return this.list(type, namespaces, signal)
     const informer = this.#open(type, undefined)
-    if (!informer.synced && !informer.lastError) await untilSyncedOrFailed(informer, signal)
+    await listed(informer, signal)
     const followed = informer.namespaces ?? []
     if (followed.length === 0 || followed.some((namespace) => informer.errorIn(namespace)))
       return this.list(type, undefined, signal)
@@ -78,7 +78,7 @@ export class ClusterSources {
 
 /** Waits until an informer has synced; throws when it cannot watch its cluster. */
 async function current(informer: Informer, signal: AbortSignal): Promise<void> {
-  if (!informer.synced && !informer.lastError) await untilSyncedOrFailed(informer, signal)
+  await listed(informer, signal)
   if (informer.synced && !informer.lastError) return
   throw new InventoryError(
     `cannot list ${groupResource(informer.type)}: ${informer.lastError?.message ?? 'not listed yet'}`,
@@ -88,14 +88,8 @@ async function current(informer: Informer, signal: AbortSignal): Promise<void> {
   )
 }
 
-async function untilSyncedOrFailed(informer: Informer, signal: AbortSignal): Promise<void> {
-  const { promise, resolve } = Promise.withResolvers<void>()
-  const stop = informer.onError((error) => error && resolve())
-  try {
-    await Promise.race([informer.whenSynced(signal), promise])
-  } catch (error) {
-    throw new InventoryError(`${groupResource(informer.type)} could not be listed in time`, { cause: error })
-  } finally {
-    stop()
-  }
+async function listed(informer: Informer, signal: AbortSignal): Promise<void> {
+  await informer.whenListed(signal).catch((cause: unknown) => {
+    throw new InventoryError(`${groupResource(informer.type)} could not be listed in time`, { cause })
+  })
 }
