@@ -2,10 +2,8 @@ import { Client } from '../../client/client.ts'
 import { parseKubeconfig } from '../../client/kubeconfig.ts'
 import { networkTransport } from '../../client/network-transport.ts'
 import { pacedTransport } from '../../client/paced-transport.ts'
-import { sleep, type Clock } from '../../runtime/time/clock.ts'
-import { Clusters } from '../../runtime/clusters/clusters.ts'
-import type { Informers } from '../../runtime/cache/informers.ts'
-import type { Logger } from '../../runtime/observability/log.ts'
+import { sleep } from '../../runtime/time/clock.ts'
+import { Clusters, type ClustersPorts } from '../../runtime/clusters/clusters.ts'
 import { systemRandom } from '../../runtime/time/random.ts'
 import type { Outgoing } from '../../runtime/http/outgoing.ts'
 import type { ExternalPorts } from '../../forecast/recorded-ports.ts'
@@ -14,30 +12,16 @@ import type { ExternalPorts } from '../../forecast/recorded-ports.ts'
 const neverMs = 100 * 365 * 86_400_000
 
 /** The clusters that GitopsClusters name. Each is connected while a system uses it. */
-export function createClusters({
-  client,
-  informers,
-  clock,
-  log,
-  external,
-  outgoing,
-}: {
-  readonly client: Client
-  readonly informers: Informers
-  readonly clock: Clock
-  readonly log: Logger
-  readonly external: ExternalPorts
-  readonly outgoing: Outgoing
-}): Clusters {
-  const { connectCluster } = external
-  if (connectCluster)
-    return new Clusters({ home: client, informers, clock, log, connect: connectCluster }, { probeMs: neverMs })
+export function createClusters(
+  ports: Omit<ClustersPorts, 'connect'>,
+  { connectCluster }: ExternalPorts,
+  outgoing: Outgoing,
+): Clusters {
+  if (connectCluster) return new Clusters({ ...ports, connect: connectCluster }, { probeMs: neverMs })
+  const { clock } = ports
   const networks = new Map<Client, { close(): void }>()
   return new Clusters({
-    home: client,
-    informers,
-    clock,
-    log,
+    ...ports,
     async connect(text, cluster) {
       const config = await parseKubeconfig(text, {
         now: () => clock.now(),

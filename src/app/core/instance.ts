@@ -83,7 +83,7 @@ export function createInstance(options: InstanceOptions): Instance {
   const informers = new Informers({ clock: options.cacheClock ?? clock, log, metrics }, scopes)
   const events = options.events ?? new EventRecorder('sojourn', { client, clock, log, metrics })
   const networks = createNetworks(config.allowOutgoing ?? [])
-  const clusters = createClusters({ client, informers, clock, log, external, outgoing: networks.kubeconfigs })
+  const clusters = createClusters({ home: client, informers, clock, log }, external, networks.kubeconfigs)
   let door: Door | undefined
   const provesRecords = recordProof(recordPolicy, { client, clock })
   const openDoor = () =>
