@@ -9,9 +9,29 @@ export interface PodTemplate {
 }
 
 /** What a Pod takes over from its template: a name there means nothing. */
-export function podMetadata({ metadata = {} }: PodTemplate): ObjectMeta {
+function podMetadata({ metadata = {} }: PodTemplate): ObjectMeta {
   const { labels = {}, annotations = {}, finalizers = [] } = metadata
   return { labels, annotations, finalizers }
+}
+
+/** A Pod from a template for its owner, with what differs from the template. */
+export function podOf(
+  {
+    type,
+    owner,
+    template,
+  }: { readonly type: ResourceType; readonly owner: StoredObject; readonly template: PodTemplate },
+  metadata: ObjectMeta,
+  spec: Partial<PodSpec> & Readonly<Record<string, unknown>> = {},
+): KubeObject {
+  const namespace = owner.metadata.namespace ?? ''
+  const ownerReferences = [controllerRef(type, owner)]
+  return {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { ...podMetadata(template), namespace, ownerReferences, ...metadata },
+    spec: { ...template.spec, ...spec },
+  }
 }
 
 export interface PodSpec {

@@ -7,15 +7,7 @@ import { ownerController } from '../adoption.ts'
 import { createNew, writeStatus, type WorkloadPorts } from '../ports.ts'
 import { deleteOwned } from '../delete.ts'
 import { RevisionHistory, revisionLabel } from './revisions.ts'
-import {
-  availability,
-  controllerRef,
-  isPodFinished,
-  isPodReady,
-  podMetadata,
-  type Pod,
-  type Workload,
-} from '../types.ts'
+import { availability, isPodFinished, isPodReady, podOf, type Pod, type Workload } from '../types.ts'
 
 interface DaemonSetSpec {
   readonly updateStrategy?: { readonly type?: 'RollingUpdate' | 'OnDelete' }
@@ -51,19 +43,11 @@ export function daemonSetController(workloadPorts: WorkloadPorts): Controller {
         await deleteOwned(client, pods, pod)
     if (mine.length > 0) return
     const { template } = set.spec
-    const created = await createNew(client, pods, {
-      apiVersion: 'v1',
-      kind: 'Pod',
-      metadata: {
-        ...podMetadata(template),
-        generateName: `${set.metadata.name}-`,
-        namespace: set.metadata.namespace ?? '',
-        labels: { ...template.metadata?.labels, [revisionLabel]: hash },
-        ownerReferences: [controllerRef(daemonSets, set)],
-      },
-      spec: { ...template.spec, tolerations: [...(template.spec.tolerations ?? []), ...daemonTolerations] },
-    })
-    claims.expect(key, created)
+    const labels = { ...template.metadata?.labels, [revisionLabel]: hash }
+    const tolerations = [...(template.spec.tolerations ?? []), ...daemonTolerations]
+    const metadata = { generateName: `${set.metadata.name}-`, labels }
+    const pod = podOf({ type: daemonSets, owner: set, template }, metadata, { tolerations })
+    claims.expect(key, await createNew(client, pods, pod))
   }
 }
 

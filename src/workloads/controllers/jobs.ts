@@ -13,11 +13,10 @@ import { ownerController, type Claims } from '../adoption.ts'
 import { createNew, writeStatus, type WorkloadPorts } from '../ports.ts'
 import { deleteFinishedJob, deleteOwned } from '../delete.ts'
 import {
-  controllerRef,
   controllerUid,
   isPodFinished,
   isPodReady,
-  podMetadata,
+  podOf,
   type Container,
   type Pod,
   type PodSpec,
@@ -273,27 +272,22 @@ function podFor(job: Job, index: number | undefined) {
   const { template } = job.spec
   const isIndexed = index !== undefined
   const name = isIndexed ? `${job.metadata.name}-${index}` : job.metadata.name
-  return {
-    apiVersion: 'v1',
-    kind: 'Pod',
-    metadata: {
-      ...podMetadata(template),
-      generateName: `${name}-`,
-      namespace: job.metadata.namespace ?? '',
-      labels: {
-        'batch.kubernetes.io/job-name': job.metadata.name,
-        'batch.kubernetes.io/controller-uid': job.metadata.uid,
-        'job-name': job.metadata.name,
-        'controller-uid': job.metadata.uid,
-        ...template.metadata?.labels,
-        ...(isIndexed ? { [indexAnnotation]: String(index) } : {}),
-      },
-      annotations: { ...template.metadata?.annotations, ...(isIndexed ? { [indexAnnotation]: String(index) } : {}) },
-      ownerReferences: [controllerRef(jobs, job)],
-      finalizers: [trackingFinalizer],
+  const marks = isIndexed ? { [indexAnnotation]: String(index) } : {}
+  const metadata = {
+    generateName: `${name}-`,
+    labels: {
+      'batch.kubernetes.io/job-name': job.metadata.name,
+      'batch.kubernetes.io/controller-uid': job.metadata.uid,
+      'job-name': job.metadata.name,
+      'controller-uid': job.metadata.uid,
+      ...template.metadata?.labels,
+      ...marks,
     },
-    spec: isIndexed ? { ...withIndex(template.spec), hostname: name } : template.spec,
+    annotations: { ...template.metadata?.annotations, ...marks },
+    finalizers: [trackingFinalizer],
   }
+  const spec = isIndexed ? { ...withIndex(template.spec), hostname: name } : {}
+  return podOf({ type: jobs, owner: job, template }, metadata, spec)
 }
 
 /** Sets JOB_COMPLETION_INDEX in every container. */

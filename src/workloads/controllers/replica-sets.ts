@@ -7,16 +7,7 @@ import { settled, wakeAt, type Outcome } from '../../runtime/controller/outcome.
 import { ownerController } from '../adoption.ts'
 import { createNew, writeStatus, type WorkloadPorts } from '../ports.ts'
 import { deleteOwned } from '../delete.ts'
-import {
-  availability,
-  controllerRef,
-  isPodFinished,
-  isPodReady,
-  podMetadata,
-  type Pod,
-  type PodCondition,
-  type Workload,
-} from '../types.ts'
+import { availability, isPodFinished, isPodReady, podOf, type Pod, type PodCondition, type Workload } from '../types.ts'
 
 /** Plans which Pods a ReplicaSet creates and deletes to reach its replicas. */
 export function planReplicas(
@@ -59,8 +50,9 @@ function replicaController(type: ResourceType, workloadPorts: WorkloadPorts): Co
 
   async function adjust(key: Key, set: Workload, mine: readonly Pod[]): Promise<void> {
     const plan = planReplicas(set.spec.replicas ?? 1, mine)
+    const pod = podOf({ type, owner: set, template: set.spec.template }, { generateName: `${set.metadata.name}-` })
     for (let index = 0; index < Math.min(plan.create, maxCreatedAtOnce); index++)
-      claims.expect(key, await createNew(client, pods, podFor(type, set)))
+      claims.expect(key, await createNew(client, pods, pod))
     for (const pod of plan.delete) await deleteOwned(client, pods, pod)
   }
 }
@@ -88,21 +80,6 @@ function failureOf(work: Promise<void>): Promise<Error | undefined> {
     () => undefined,
     (error: unknown) => error as Error,
   )
-}
-
-function podFor(type: ResourceType, set: Workload) {
-  const { template } = set.spec
-  return {
-    apiVersion: 'v1',
-    kind: 'Pod',
-    metadata: {
-      ...podMetadata(template),
-      generateName: `${set.metadata.name}-`,
-      namespace: set.metadata.namespace ?? '',
-      ownerReferences: [controllerRef(type, set)],
-    },
-    spec: template.spec,
-  }
 }
 
 function statusOf(set: Workload, mine: readonly Pod[], available: number): Status {

@@ -6,16 +6,7 @@ import { ownerController } from '../adoption.ts'
 import { createNew, writeStatus, type WorkloadPorts } from '../ports.ts'
 import { deleteOwned } from '../delete.ts'
 import { RevisionHistory, revisionLabel, revisionName } from './revisions.ts'
-import {
-  availability,
-  controllerRef,
-  isPodFinished,
-  isPodReady,
-  podMetadata,
-  type Pod,
-  type PodTemplate,
-  type Workload,
-} from '../types.ts'
+import { availability, isPodFinished, isPodReady, podOf, type Pod, type PodTemplate, type Workload } from '../types.ts'
 
 interface StatefulSetSpec {
   readonly serviceName?: string
@@ -118,23 +109,14 @@ function podFor(set: StatefulSet, ordinal: number, revision: { name: string; tem
   const { template } = revision
   const { serviceName } = set.spec
   const name = `${set.metadata.name}-${ordinal}`
-  return {
-    apiVersion: 'v1',
-    kind: 'Pod',
-    metadata: {
-      ...podMetadata(template),
-      name,
-      namespace: set.metadata.namespace ?? '',
-      labels: {
-        ...template.metadata?.labels,
-        [revisionLabel]: revision.name,
-        'statefulset.kubernetes.io/pod-name': name,
-        'apps.kubernetes.io/pod-index': String(ordinal),
-      },
-      ownerReferences: [controllerRef(statefulSets, set)],
-    },
-    spec: { ...template.spec, hostname: name, ...(serviceName ? { subdomain: serviceName } : {}) },
+  const labels = {
+    ...template.metadata?.labels,
+    [revisionLabel]: revision.name,
+    'statefulset.kubernetes.io/pod-name': name,
+    'apps.kubernetes.io/pod-index': String(ordinal),
   }
+  const spec = { hostname: name, ...(serviceName ? { subdomain: serviceName } : {}) }
+  return podOf({ type: statefulSets, owner: set, template }, { name, labels }, spec)
 }
 
 function statusOf(set: StatefulSet, mine: readonly Pod[], available: number): Record<string, unknown> {
