@@ -1,4 +1,4 @@
-import type { ResourceType } from '../kube/object.ts'
+import { clusterScoped } from '../kube/core-types.ts'
 import type { Client } from './client.ts'
 
 /**
@@ -35,7 +35,6 @@ async function review<Status>(
   client: Client,
   { group, kind, spec }: { readonly group: string; readonly kind: string; readonly spec?: unknown },
 ): Promise<Status | undefined> {
-  const type: ResourceType = { group, version: 'v1', kind, plural: `${kind.toLowerCase()}s`, namespaced: false }
   const object = { apiVersion: `${group}/v1`, kind, metadata: {}, ...(spec === undefined ? {} : { spec }) }
-  return (await client.create<{ status?: Status }>(type, object)).status
+  return (await client.create<{ status?: Status }>(clusterScoped(object.apiVersion, kind), object)).status
 }

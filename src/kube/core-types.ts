@@ -1,82 +1,52 @@
-import type { ResourceType } from './object.ts'
+import { parseApiVersion, type ResourceType } from './object.ts'
 
 /** Where Kubernetes serves the kinds of its own that Sojourn reads or writes. */
 
-const core = { group: '', version: 'v1', namespaced: true } as const
-const apps = { group: 'apps', version: 'v1', namespaced: true } as const
-const batch = { group: 'batch', version: 'v1', namespaced: true } as const
+export const configMaps = namespaced('v1', 'ConfigMap')
+export const endpoints = namespaced('v1', 'Endpoints', 'endpoints')
+export const events = namespaced('v1', 'Event')
+export const namespaces = clusterScoped('v1', 'Namespace')
+export const nodes = clusterScoped('v1', 'Node')
+export const persistentVolumes = clusterScoped('v1', 'PersistentVolume')
+export const pods = namespaced('v1', 'Pod')
+export const replicationControllers = namespaced('v1', 'ReplicationController')
+export const secrets = namespaced('v1', 'Secret')
+export const serviceAccounts = namespaced('v1', 'ServiceAccount')
+export const services = namespaced('v1', 'Service')
 
-export const configMaps: ResourceType = { ...core, kind: 'ConfigMap', plural: 'configmaps' }
-export const endpoints: ResourceType = { ...core, kind: 'Endpoints', plural: 'endpoints' }
-export const events: ResourceType = { ...core, kind: 'Event', plural: 'events' }
-export const namespaces: ResourceType = { ...core, kind: 'Namespace', plural: 'namespaces', namespaced: false }
-export const nodes: ResourceType = { ...core, kind: 'Node', plural: 'nodes', namespaced: false }
-export const persistentVolumes: ResourceType = {
-  ...core,
-  kind: 'PersistentVolume',
-  plural: 'persistentvolumes',
-  namespaced: false,
-}
-export const pods: ResourceType = { ...core, kind: 'Pod', plural: 'pods' }
-export const replicationControllers: ResourceType = {
-  ...core,
-  kind: 'ReplicationController',
-  plural: 'replicationcontrollers',
-}
-export const secrets: ResourceType = { ...core, kind: 'Secret', plural: 'secrets' }
-export const serviceAccounts: ResourceType = { ...core, kind: 'ServiceAccount', plural: 'serviceaccounts' }
-export const services: ResourceType = { ...core, kind: 'Service', plural: 'services' }
+export const controllerRevisions = namespaced('apps/v1', 'ControllerRevision')
+export const daemonSets = namespaced('apps/v1', 'DaemonSet')
+export const deployments = namespaced('apps/v1', 'Deployment')
+export const replicaSets = namespaced('apps/v1', 'ReplicaSet')
+export const statefulSets = namespaced('apps/v1', 'StatefulSet')
 
-export const controllerRevisions: ResourceType = { ...apps, kind: 'ControllerRevision', plural: 'controllerrevisions' }
-export const daemonSets: ResourceType = { ...apps, kind: 'DaemonSet', plural: 'daemonsets' }
-export const deployments: ResourceType = { ...apps, kind: 'Deployment', plural: 'deployments' }
-export const replicaSets: ResourceType = { ...apps, kind: 'ReplicaSet', plural: 'replicasets' }
-export const statefulSets: ResourceType = { ...apps, kind: 'StatefulSet', plural: 'statefulsets' }
+export const cronJobs = namespaced('batch/v1', 'CronJob')
+export const jobs = namespaced('batch/v1', 'Job')
 
-export const cronJobs: ResourceType = { ...batch, kind: 'CronJob', plural: 'cronjobs' }
-export const jobs: ResourceType = { ...batch, kind: 'Job', plural: 'jobs' }
+export const admissionPolicies = clusterScoped(
+  'admissionregistration.k8s.io/v1',
+  'ValidatingAdmissionPolicy',
+  'validatingadmissionpolicies',
+)
+export const admissionPolicyBindings = clusterScoped(
+  'admissionregistration.k8s.io/v1',
+  'ValidatingAdmissionPolicyBinding',
+)
+export const customResourceDefinitions = clusterScoped('apiextensions.k8s.io/v1', 'CustomResourceDefinition')
+export const endpointSlices = namespaced('discovery.k8s.io/v1', 'EndpointSlice')
+export const horizontalPodAutoscalers = namespaced('autoscaling/v2', 'HorizontalPodAutoscaler')
+export const leases = namespaced('coordination.k8s.io/v1', 'Lease')
+export const podDisruptionBudgets = namespaced('policy/v1', 'PodDisruptionBudget')
+export const roles = namespaced('rbac.authorization.k8s.io/v1', 'Role')
+export const roleBindings = namespaced('rbac.authorization.k8s.io/v1', 'RoleBinding')
+export const clusterRoleBindings = clusterScoped('rbac.authorization.k8s.io/v1', 'ClusterRoleBinding')
 
-export const customResourceDefinitions: ResourceType = {
-  group: 'apiextensions.k8s.io',
-  version: 'v1',
-  kind: 'CustomResourceDefinition',
-  plural: 'customresourcedefinitions',
-  namespaced: false,
+/** A kind whose objects are in namespaces; most plurals only add an s. */
+export function namespaced(apiVersion: string, kind: string, plural = `${kind.toLowerCase()}s`): ResourceType {
+  return { ...parseApiVersion(apiVersion), kind, plural, namespaced: true }
 }
-export const endpointSlices: ResourceType = {
-  group: 'discovery.k8s.io',
-  version: 'v1',
-  kind: 'EndpointSlice',
-  plural: 'endpointslices',
-  namespaced: true,
-}
-export const horizontalPodAutoscalers: ResourceType = {
-  group: 'autoscaling',
-  version: 'v2',
-  kind: 'HorizontalPodAutoscaler',
-  plural: 'horizontalpodautoscalers',
-  namespaced: true,
-}
-export const leases: ResourceType = {
-  group: 'coordination.k8s.io',
-  version: 'v1',
-  kind: 'Lease',
-  plural: 'leases',
-  namespaced: true,
-}
-export const podDisruptionBudgets: ResourceType = {
-  group: 'policy',
-  version: 'v1',
-  kind: 'PodDisruptionBudget',
-  plural: 'poddisruptionbudgets',
-  namespaced: true,
-}
-const rbac = { group: 'rbac.authorization.k8s.io', version: 'v1', namespaced: true } as const
-export const roles: ResourceType = { ...rbac, kind: 'Role', plural: 'roles' }
-export const roleBindings: ResourceType = { ...rbac, kind: 'RoleBinding', plural: 'rolebindings' }
-export const clusterRoleBindings: ResourceType = {
-  ...rbac,
-  kind: 'ClusterRoleBinding',
-  plural: 'clusterrolebindings',
-  namespaced: false,
+
+/** A kind whose objects are in no namespace. */
+export function clusterScoped(apiVersion: string, kind: string, plural?: string): ResourceType {
+  return { ...namespaced(apiVersion, kind, plural), namespaced: false }
 }

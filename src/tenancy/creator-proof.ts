@@ -1,6 +1,7 @@
 import type { Client } from '../client/client.ts'
 import { isEmbedded } from '../client/embedded.ts'
-import type { ResourceType, StoredObject } from '../kube/object.ts'
+import { admissionPolicies, admissionPolicyBindings } from '../kube/core-types.ts'
+import type { StoredObject } from '../kube/object.ts'
 import { isStatusError } from '../kube/status-error.ts'
 import type { Clock } from '../runtime/time/clock.ts'
 
@@ -43,24 +44,12 @@ type Binding = StoredObject & {
 async function isEnforced(client: Client, policy: string): Promise<boolean> {
   if (await isEmbedded(client)) return true
   try {
-    const { spec = {} } = await client.get<Binding>(policyBindings, { name: policy })
-    await client.get(policies, { name: policy }, { metadataOnly: true })
+    const { spec = {} } = await client.get<Binding>(admissionPolicyBindings, { name: policy })
+    await client.get(admissionPolicies, { name: policy }, { metadataOnly: true })
     const { policyName, validationActions = [], matchResources } = spec
     return policyName === policy && validationActions.includes('Deny') && matchResources === undefined
   } catch (error) {
     if (isStatusError(error, 'NotFound') || isStatusError(error, 'Forbidden')) return false
     throw error
   }
-}
-
-const admission = { group: 'admissionregistration.k8s.io', version: 'v1', namespaced: false } as const
-const policies: ResourceType = {
-  ...admission,
-  kind: 'ValidatingAdmissionPolicy',
-  plural: 'validatingadmissionpolicies',
-}
-const policyBindings: ResourceType = {
-  ...admission,
-  kind: 'ValidatingAdmissionPolicyBinding',
-  plural: 'validatingadmissionpolicybindings',
 }

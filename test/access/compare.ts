@@ -1,5 +1,5 @@
 import { accessOf, type ClusterRole } from '../../src/app/install/rbac.ts'
-import type { PolicyRule as Rule } from '../../src/kube/policy-rule.ts'
+import type { PolicyRule as Rule } from '../../src/kube/basics/policy-rule.ts'
 
 /** One thing that was asked of an API server, and by whose code. */
 export interface Asked {

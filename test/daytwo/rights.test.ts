@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { whyUnavailable } from '../../scripts/reference-cluster/tools.ts'
 import { clusterRoles, type ClusterRole } from '../../src/app/install/rbac.ts'
-import type { PolicyRule as Rule } from '../../src/kube/policy-rule.ts'
+import type { PolicyRule as Rule } from '../../src/kube/basics/policy-rule.ts'
 import type { AuditedCluster } from '../access/audited-cluster.ts'
 import { accountOf, flagsAs } from '../kubernetes/account.ts'
 import { attempt, run } from '../kubernetes/kubectl.ts'

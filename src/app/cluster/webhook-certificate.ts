@@ -1,4 +1,5 @@
 import type { KeyPair } from '../../apiserver/auth/certificates/certificate.ts'
+import { clusterScoped } from '../../kube/core-types.ts'
 import type { ResourceType, StoredObject } from '../../kube/object.ts'
 import { ignoring } from '../../kube/status-error.ts'
 import { keptCertificate, type KeptCertificatePorts } from '../core/kept-certificate.ts'
@@ -47,16 +48,5 @@ async function trust(client: KeptCertificatePorts['client'], { type, configurati
   await client.update(type, { ...configuration, webhooks: trusting })
 }
 
-const configurations: ResourceType = {
-  group: 'admissionregistration.k8s.io',
-  version: 'v1',
-  kind: 'ValidatingWebhookConfiguration',
-  plural: 'validatingwebhookconfigurations',
-  namespaced: false,
-}
-
-const mutatingConfigurations: ResourceType = {
-  ...configurations,
-  kind: 'MutatingWebhookConfiguration',
-  plural: 'mutatingwebhookconfigurations',
-}
+const configurations = clusterScoped('admissionregistration.k8s.io/v1', 'ValidatingWebhookConfiguration')
+const mutatingConfigurations = clusterScoped('admissionregistration.k8s.io/v1', 'MutatingWebhookConfiguration')

@@ -11,7 +11,7 @@ import {
   proxyRules,
   takeoverRules,
 } from '../../systems/activator/cluster/access.ts'
-import { allow, onlyFor, type PolicyRule } from '../../kube/policy-rule.ts'
+import { allow, onlyFor, type PolicyRule } from '../../kube/basics/policy-rule.ts'
 import { recordKeysPlace } from '../../departures/records/record-keys.ts'
 import { isRecord } from '../../systems/janitor/kubernetes/custom-references.ts'
 import { referrerTypes } from '../../systems/janitor/kubernetes/references/referrer-types.ts'

@@ -1,6 +1,6 @@
 import { pipeline, type Pipeline } from '../../apis/pipeline.ts'
+import { whoAmI } from '../../client/access-review.ts'
 import type { Client } from '../../client/client.ts'
-import type { ResourceType } from '../../kube/object.ts'
 import { ignoring, StatusError } from '../../kube/status-error.ts'
 import { readFlags, textFlag, type Command } from '../terminal/command.ts'
 import { connect } from '../terminal/connect.ts'
@@ -36,7 +36,7 @@ Examples:
     const answer = await approvePromotion(
       client,
       { namespace, name },
-      { environment, revision, decision, approver: await whoAmI(client), ...(comment ? { comment } : {}) },
+      { environment, revision, decision, approver: await approverNow(client), ...(comment ? { comment } : {}) },
     )
     if (answer.outcome === 'stale') {
       const there =
@@ -74,19 +74,6 @@ export async function checkEnvironment(
 }
 
 /** The user name that the server authenticates: approvals are counted by user. */
-export async function whoAmI(client: Client): Promise<string> {
-  const review = await client.create<{ status?: { userInfo?: { username?: string } } }>(selfSubjectReviews, {
-    apiVersion: 'authentication.k8s.io/v1',
-    kind: 'SelfSubjectReview',
-    metadata: {},
-  })
-  return review.status?.userInfo?.username ?? 'unknown'
-}
-
-const selfSubjectReviews: ResourceType = {
-  group: 'authentication.k8s.io',
-  version: 'v1',
-  kind: 'SelfSubjectReview',
-  plural: 'selfsubjectreviews',
-  namespaced: false,
+export async function approverNow(client: Client): Promise<string> {
+  return (await whoAmI(client)) || 'unknown'
 }

@@ -1,7 +1,7 @@
 import type { ApprovalSpec } from '../../apis/approval.ts'
 import { readFlags, textFlag, type Call, type Command } from '../terminal/command.ts'
 import { connect } from '../terminal/connect.ts'
-import { checkEnvironment, whoAmI } from './approve.ts'
+import { approverNow, checkEnvironment } from './approve.ts'
 
 const { output: _, 'all-namespaces': __, ...flags } = readFlags
 const common = {
@@ -68,7 +68,7 @@ async function send(call: Call, decision: ApprovalSpec['decision']): Promise<num
   const asked = {
     decision,
     environment,
-    approver: await whoAmI(client),
+    approver: await approverNow(client),
     ...(revision ? { revision } : {}),
     ...(comment ? { comment } : {}),
   }

@@ -1,5 +1,6 @@
-import type { ResourceType, StoredObject } from '../../kube/object.ts'
 import { findCondition, type Condition } from '../../kube/conditions.ts'
+import { namespaced } from '../../kube/core-types.ts'
+import type { StoredObject } from '../../kube/object.ts'
 
 /** A cluster as Weave GitOps names it: where its kubeconfig is. */
 export interface GitopsCluster extends StoredObject {
@@ -15,13 +16,7 @@ export interface KubeconfigSecret extends StoredObject {
   readonly data?: Readonly<Record<string, string>>
 }
 
-export const gitopsClusters: ResourceType = {
-  group: 'gitops.weave.works',
-  version: 'v1alpha1',
-  kind: 'GitopsCluster',
-  plural: 'gitopsclusters',
-  namespaced: true,
-}
+export const gitopsClusters = namespaced('gitops.weave.works/v1alpha1', 'GitopsCluster')
 
 /** The name under which a GitopsCluster goes in keys. */
 export function clusterNameOf({ namespace, name }: { readonly namespace: string; readonly name: string }): string {

@@ -1,4 +1,4 @@
-import { allow, onlyFor, type PolicyRule } from '../../../kube/policy-rule.ts'
+import { allow, onlyFor, type PolicyRule } from '../../../kube/basics/policy-rule.ts'
 import { maxMembers, memberLease } from '../../../runtime/sharing/lease-membership.ts'
 import { peersGroup, peersSecret } from '../replicas/peers.ts'
 

@@ -1,15 +1,10 @@
 import { addDays, instantOf, isTimeZone, wallTimeAt, weekdayOf } from '../../../kube/calendar/zoned-time.ts'
-import type { ResourceType, StoredObject } from '../../../kube/object.ts'
+import { namespaced } from '../../../kube/core-types.ts'
+import type { StoredObject } from '../../../kube/object.ts'
 import type { ForeignRule } from './downscaler.ts'
 
 /** Where kube-green keeps its rules. */
-export const sleepInfos: ResourceType = {
-  group: 'kube-green.com',
-  version: 'v1alpha1',
-  kind: 'SleepInfo',
-  plural: 'sleepinfos',
-  namespaced: true,
-}
+export const sleepInfos = namespaced('kube-green.com/v1alpha1', 'SleepInfo')
 
 interface Reference {
   readonly kind?: string

@@ -1,4 +1,4 @@
-import { namespaces } from '../../../kube/core-types.ts'
+import { admissionPolicyBindings, namespaces } from '../../../kube/core-types.ts'
 import { grants } from '../../../apis/bond-guard.ts'
 import { isGuardedFrom, isHeldFrom } from '../../../apis/bond-marks.ts'
 import { bondFinalizer, grantAnnotation, type Bond, inUsePolicy } from '../../../apis/bond.ts'
@@ -322,21 +322,13 @@ function unknownBecause(error: unknown, field: string): { reason: string; messag
 async function denialIn(home: Client): Promise<Denial> {
   if (await isEmbedded(home)) return 'marked'
   try {
-    await home.get(policyBindings, { name: inUsePolicy }, { metadataOnly: true })
+    await home.get(admissionPolicyBindings, { name: inUsePolicy }, { metadataOnly: true })
     return 'marked'
   } catch (error) {
     if (isStatusError(error, 'NotFound')) return 'ignored'
     if (isStatusError(error, 'Forbidden')) return 'unknown'
     throw error
   }
-}
-
-const policyBindings: ResourceType = {
-  group: 'admissionregistration.k8s.io',
-  version: 'v1',
-  kind: 'ValidatingAdmissionPolicyBinding',
-  plural: 'validatingadmissionpolicybindings',
-  namespaced: false,
 }
 
 /** Runs requests to another cluster with a timeout: a silent cluster must not delay Bonds to others. */
