@@ -64,7 +64,7 @@ export const guards: readonly Guard[] = [
       'if (clock.now() < expiresAt) return wakeAt(expiresAt)',
       '',
     ],
-    ['counts every finished Pod once, even if Pods are deleted', '      finalizers: [trackingFinalizer],\n', ''],
+    ['counts every finished Pod once, even if Pods are deleted', '    finalizers: [trackingFinalizer],\n', ''],
     ['removes the finalizers of Pods when it is deleted', '    await this.#releaseStrays(key, job)\n', ''],
   ]),
   ...inFile('src/systems/activator/takeover/leftovers.ts', [

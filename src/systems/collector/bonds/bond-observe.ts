@@ -239,7 +239,8 @@ export class BondObserver {
       return undefined
     }
     const now = this.#ports.clock.now()
-    if (now - this.#absentSince.getOrInsert(key, now) >= confirmMs) return undefined
+    const since = this.#absentSince.getOrInsert(key, now)
+    if (now - since >= confirmMs) return undefined
     return {
       is: 'unknown',
       reason: 'ConfirmingAbsence',
