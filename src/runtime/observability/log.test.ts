@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { anyCharacter } from '../../../test/characters.ts'
 import { StatusError } from '../../kube/status-error.ts'
 import { createLogger, silentLogger, type LogLevel } from './log.ts'
 import { VirtualClock } from '../time/virtual-clock.ts'
@@ -64,7 +65,7 @@ describe('createLogger', () => {
 
   it('never lets a name from outside start a line or steer the terminal', () => {
     fc.assert(
-      fc.property(fc.string({ unit: 'binary' }), fc.boolean(), (name, pretty) => {
+      fc.property(fc.string({ unit: anyCharacter }), fc.boolean(), (name, pretty) => {
         const { log, lines } = logged({ pretty })
         log.info('seen', { name })
         // oxlint-disable-next-line no-control-regex -- control characters are what is looked for
