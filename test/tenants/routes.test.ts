@@ -6,7 +6,7 @@ import { systemClock } from '../../src/runtime/time/clock.ts'
 import { signRequest } from '../../src/systems/promoter/http/signature.ts'
 import { callsTo, tenantToken, type Answer, type Call } from './callers.ts'
 import { configMap } from './manifests.ts'
-import { until, worlds, type TenantWorld } from './tenant-world.ts'
+import { worlds, type TenantWorld } from './tenant-world.ts'
 
 const key = 'a-key-of-namespace-b'
 
