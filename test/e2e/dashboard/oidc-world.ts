@@ -67,6 +67,7 @@ export async function startOidcWorld() {
     binding('b', 'view', 'team-b'),
     environmentIn('a'),
     environmentIn('b'),
+    ...['a', 'b'].flatMap(onDemandIn),
   ])
   const account = await kubectl(['create', 'token', 'sojourn-dashboard', '-n', sojournNamespace])
   const place: ClusterConfig = {
@@ -111,6 +112,27 @@ function environmentIn(namespace: string) {
     metadata: { name: 'environment', namespace },
     spec: { className: 'preview', owner: `${namespace}@example.org` },
   }
+}
+
+/** A Service on demand, with the last day that the activator notes on its Deployment. */
+function onDemandIn(namespace: string) {
+  const step = Math.floor(Date.now() / 1_800_000)
+  const labels = { app: 'shop' }
+  const template = { metadata: { labels }, spec: { containers: [{ name: 'web', image: 'none' }] } }
+  return [
+    {
+      apiVersion: 'apps/v1',
+      kind: 'Deployment',
+      metadata: { name: 'shop', namespace, annotations: { 'sojourn.dev/last-day': `${step - 1}:40/2/1800` } },
+      spec: { replicas: 0, selector: { matchLabels: labels }, template },
+    },
+    {
+      apiVersion: 'v1',
+      kind: 'Service',
+      metadata: { name: 'shop', namespace, annotations: { 'proxless/deployment': 'shop' } },
+      spec: { selector: labels, ports: [{ port: 80 }] },
+    },
+  ]
 }
 
 /** `oidc-provider`, a certified one, with its own login form: any password does. */

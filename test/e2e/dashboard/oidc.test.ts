@@ -177,6 +177,41 @@ describe.skipIf(missing)('sign-in by OpenID Connect', { timeout: 180_000 }, () =
       expect(power).toBe('Asleep')
     })
 
+    it('previews a deletion from what the user may read, and of no other namespace', async () => {
+      const [ada, bob] = [pageOf('ada@example.org'), pageOf('bob@example.org')]
+      const preview = async (page: Page, namespace: string, kind = 'ConfigMap', name = 'root') => {
+        const object = { apiVersion: 'v1', kind, namespace, name }
+        const { status, text } = await call(page, '/sojourn/v1alpha1/cascade-preview', {
+          method: 'POST',
+          body: { object },
+        })
+        const { nodes = [] } = JSON.parse(text) as { nodes?: { ref: { name: string } }[] }
+        return { status, names: nodes.map(({ ref }) => ref.name) }
+      }
+      for (const namespace of ['a', 'b']) {
+        const place = ['-n', namespace]
+        if ((await attempt('kubectl', ['get', 'configmap', 'root', ...place], world)).code === 0) continue
+        await world.kubectl(['create', 'configmap', 'root', ...place])
+        const uid = await world.kubectl(['get', 'configmap', 'root', ...place, '-o', 'jsonpath={.metadata.uid}'])
+        const ownerReferences = [{ apiVersion: 'v1', kind: 'ConfigMap', name: 'root', uid }]
+        const metadata = { name: 'leaf', namespace, ownerReferences }
+        await world.kubectl(['create', '-f', '-'], JSON.stringify({ apiVersion: 'v1', kind: 'ConfigMap', metadata }))
+      }
+      expect(await preview(ada, 'a')).toEqual({ status: 200, names: ['root', 'leaf'] })
+      expect(await preview(bob, 'b')).toEqual({ status: 200, names: ['root', 'leaf'] })
+      expect(await preview(ada, 'b')).toEqual({ status: 403, names: [] })
+      expect(await preview(bob, 'a', 'ConfigMap', 'none')).toEqual({ status: 403, names: [] })
+    })
+
+    it('draws the last day of the Services that the user may read', async () => {
+      const page = pageOf('bob@example.org')
+      await page.goto(`${dashboard.publicUrl}/#services`)
+      const card = page.getByRole('article', { name: 'Service shop' })
+      await card.getByRole('img', { name: /^40 requests and 2 cold starts in the last day/ }).waitFor()
+      expect(await card.count()).toBe(1)
+      await page.goto(`${dashboard.publicUrl}/#environments`)
+    })
+
     it('refuses changes without the session’s secret, and from other sites', async () => {
       const page = pageOf('ada@example.org')
       const without = await page.evaluate(async () => {
