@@ -1,6 +1,6 @@
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { describe, expect, it } from 'vitest'
+import { connect, type AddressInfo } from 'node:net'
+import { describe, expect, it, vi } from 'vitest'
 import type { Route } from '../../runtime/http/route.ts'
 import { RouteTable } from './route-table.ts'
 
@@ -53,6 +53,28 @@ describe('RouteTable', () => {
 
   it('refuses a body that is too large', async () =>
     expect((await ask('POST', '/things/a/touch', 'x'.repeat(1_100_000))).status).toBe(413))
+
+  it('takes no more from a stream than its reader takes', async () => {
+    let taken = 0
+    async function* endless() {
+      for (;;) yield await Promise.resolve(`${taken++} ${'x'.repeat(10_000)}`)
+    }
+    const table = new RouteTable()
+    table.add({ method: 'GET', path: '/lines', handle: () => Promise.resolve({ status: 200, body: endless() }) })
+    const server = createServer((request, response) => {
+      void table.find('GET', '/lines')?.serve(request, response, { name: 'bob', groups: [] })
+    })
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    const socket = connect((server.address() as AddressInfo).port, '127.0.0.1')
+    socket.pause().write('GET /lines HTTP/1.1\r\nhost: x\r\n\r\n')
+    await vi.waitFor(async () => {
+      const before = taken
+      await new Promise((resolve) => setTimeout(resolve, 100))
+      expect([taken > 0, taken - before]).toEqual([true, 0])
+    }, 5000)
+    socket.destroy()
+    server.close()
+  })
 
   it('sends headers against framing, caching and sniffing', async () => {
     const { headers } = await ask('POST', '/things/a/touch', '')

@@ -123,10 +123,18 @@ function send(response: ServerResponse, { status, headers = {}, body }: RouteRes
   response.end(body === undefined ? '' : isText ? body : JSON.stringify(body))
 }
 
-/** A line of JSON for each value, as they come. */
+/** A line of JSON for each value, as fast as the client takes them: what it does not read is not kept for it. */
 async function sendLines(response: ServerResponse, values: AsyncIterable<unknown>): Promise<void> {
+  const closed = new Promise<void>((resolve) => response.once('close', resolve))
   try {
-    for await (const value of values) if (!response.write(`${JSON.stringify(value)}\n`) && response.destroyed) break
+    for await (const value of values) {
+      if (response.write(`${JSON.stringify(value)}\n`)) continue
+      const drained = Promise.withResolvers<void>()
+      response.once('drain', drained.resolve)
+      await Promise.race([drained.promise, closed])
+      response.off('drain', drained.resolve)
+      if (response.destroyed) break
+    }
     response.end()
   } catch {
     response.destroy()

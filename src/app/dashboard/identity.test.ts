@@ -11,6 +11,7 @@ describe('users of a provider', () => {
     expect(userInClaims(ada, texts)).toEqual({ user: 'oidc:ada@example.org', groups: ['oidc:devs', 'oidc:ops'] })
     expect(userInClaims({ email: 'a@b.c', groups: 'devs' }, textsOf())).toEqual({ user: 'a@b.c', groups: ['devs'] })
     expect(userInClaims({ email: 'a@b.c' }, textsOf())).toEqual({ user: 'a@b.c', groups: [] })
+    expect(userInClaims({ ...ada, email_verified: 'true' }, textsOf())).toMatchObject({ user: 'ada@example.org' })
   })
 
   it('have only the groups that the operator allows', () => {
@@ -22,6 +23,7 @@ describe('users of a provider', () => {
     ['no name', { groups: [] }, 'no claim "email"'],
     ['an empty name', { email: '' }, 'no claim "email"'],
     ['an unverified address', { ...ada, email_verified: false }, 'not verified'],
+    ['an unverified address, as a text', { ...ada, email_verified: 'false' }, 'not verified'],
     ['a reserved name', { email: 'system:admin' }, 'reserves'],
     ['a reserved group', { ...ada, groups: ['devs', 'system:masters'] }, 'reserves'],
     ['a reserved group in other letters', { ...ada, groups: [' System:masters'] }, 'reserves'],

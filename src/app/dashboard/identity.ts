@@ -10,7 +10,8 @@ export function userInClaims(claims: Readonly<Record<string, unknown>>, texts: D
   const claim = texts['oidc-username-claim']
   const [name, found = []] = [claims[claim], claims[texts['oidc-groups-claim']]]
   if (typeof name !== 'string' || name === '') return `The provider sent no claim "${claim}".`
-  if (claim === 'email' && claims.email_verified === false) return `The provider has not verified ${name}.`
+  if (claim === 'email' && ![undefined, true, 'true'].includes(claims.email_verified as boolean))
+    return `The provider has not verified ${name}.`
   const groups: readonly unknown[] = Array.isArray(found) ? found : [found]
   if (!groups.every((group) => typeof group === 'string')) return 'The provider sent groups that are not texts.'
   const prefixed = groups.map((group) => texts['oidc-groups-prefix'] + group)

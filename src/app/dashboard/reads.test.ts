@@ -1,5 +1,8 @@
-import { expect, it } from 'vitest'
-import { isReadable } from './reads.ts'
+import { describe, expect, it } from 'vitest'
+import type { Client } from '../../client/client.ts'
+import type { ApiRequest, Transport } from '../../kube/transport.ts'
+import type { RouteRequest } from '../../runtime/http/route.ts'
+import { isReadable, namespacesRoute, readRoutes } from './reads.ts'
 
 it.each([
   '/api/v1/secrets',
@@ -34,4 +37,66 @@ it.each([
   '/apis/rbac.authorization.k8s.io/v1/clusterroles/system%3Anode',
 ])('passes on what the pages read: %s', (path) => {
   expect(isReadable(path)).toBe(true)
+})
+
+describe('one user cannot take the dashboard from the others', () => {
+  const user = { name: 'bob', groups: [] }
+  const given = (query: Readonly<Record<string, string>>) =>
+    ({ url: '/api/v1/pods', query, headers: {}, body: '', user }) as unknown as RouteRequest
+  const routesTo = (transport: Transport) => readRoutes(() => transport)[0]!
+
+  it('lists at most 500 objects at a time, and watches for a minute at most', async () => {
+    const asked: ApiRequest['query'][] = []
+    const route = routesTo((request) => {
+      asked.push(request.query)
+      return Promise.resolve({ status: 200, headers: {}, body: {} })
+    })
+    for (const query of [
+      {},
+      { limit: '0' },
+      { limit: '9999' },
+      { limit: 'x' },
+      { limit: '20' },
+      { watch: '1', timeoutSeconds: '9999' },
+    ])
+      await route.handle(given(query as never))
+    expect(asked).toEqual([
+      { limit: '500' },
+      { limit: '500' },
+      { limit: '500' },
+      { limit: '500' },
+      { limit: '20' },
+      { watch: 'true', timeoutSeconds: '60' },
+    ])
+  })
+
+  it('answers 24 reads of a user at once, streams until they end', async () => {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    async function* until() {
+      await promise
+      yield 1
+    }
+    const route = routesTo(() => Promise.resolve({ status: 200, headers: {}, body: undefined, stream: until() }))
+    const answers = await Promise.all(Array.from({ length: 24 }, () => route.handle(given({ watch: 'true' }))))
+    expect(await route.handle(given({}))).toMatchObject({ status: 429 })
+    expect(await route.handle({ ...given({}), user: { name: 'ada', groups: [] } })).toMatchObject({ status: 200 })
+    resolve()
+    for (const { body } of answers) for await (const line of body as AsyncIterable<unknown>) expect(line).toBe(1)
+    expect(await route.handle(given({}))).toMatchObject({ status: 200 })
+  })
+
+  it('is asked for its namespaces once in a while, however often a page wants them', async () => {
+    let lists = 0
+    const client = { list: () => Promise.resolve((lists++, { items: [] })) } as unknown as Client
+    const route = namespacesRoute({
+      clientAs: () => client,
+      own: client,
+      clock: { now: () => 0 } as never,
+      events: { record: () => {} },
+    })
+    await Promise.all([route.handle(given({})), route.handle(given({}))])
+    expect(lists).toBe(1)
+    await route.handle({ ...given({}), user: { name: 'ada', groups: [] } })
+    expect(lists).toBe(2)
+  })
 })

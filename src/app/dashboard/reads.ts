@@ -1,46 +1,81 @@
 import { isAllowed } from '../../client/access-review.ts'
 import type { Client } from '../../client/client.ts'
+import { BoundedMap } from '../../kube/basics/bounded-map.ts'
 import { percentDecoded } from '../../kube/basics/percent-decoded.ts'
 import { namespaces } from '../../kube/core-types.ts'
 import { isStatusError } from '../../kube/status-error.ts'
 import type { ApiRequest, Transport } from '../../kube/transport.ts'
-import type { Route, RouteUser } from '../../runtime/http/route.ts'
+import type { Route, RouteRequest, RouteUser } from '../../runtime/http/route.ts'
 import type { PagePorts } from './page-ports.ts'
 
 const signInFirst = { status: 401, body: { message: 'Sign in first.' } }
 
+/** A page watches on three connections, and asks for its rights beside that. */
+const maxReads = 24
+const maxItems = 500
+
 /** The Kubernetes API with the rights of the user, read-only, without Secrets and subresources such as logs, proxies and tokens. */
 export function readRoutes(transportOf: (user: RouteUser) => Transport): readonly Route[] {
+  /** Reads under way, by user: one user's never keep the others waiting. */
+  const running = new Map<string, number>()
+  const begin = (name: string) => {
+    const count = running.get(name) ?? 0
+    if (count >= maxReads) return undefined
+    running.set(name, count + 1)
+    return () => {
+      const rest = (running.get(name) ?? 1) - 1
+      if (rest === 0) running.delete(name)
+      else running.set(name, rest)
+    }
+  }
   const route = (method: 'GET' | 'POST', path: RegExp): Route => ({
     method,
     path,
     // The API server authorizes the request itself.
     authenticated: false,
-    async handle({ url, query: { timeoutSeconds = '60', ...query }, headers: { accept = '' }, body, user }) {
+    async handle({ url, query, headers: { accept = '' }, body, user }) {
       if (!user) return signInFirst
       const path = url.split('?')[0] ?? ''
       if (method === 'GET' && !isReadable(path))
         return { status: 403, body: { message: 'The dashboard does not pass this on.' } }
-      // A watch ends with its timeout, also for a browser that left without a word.
-      const limit =
-        query.watch === undefined ? {} : { timeoutSeconds: String(Math.min(60, Number(timeoutSeconds) || 60)) }
-      const request: ApiRequest = {
-        method,
-        path,
-        query: { ...query, ...limit },
-        headers: { accept, 'content-type': 'application/json' },
-      }
-      const sent = method === 'POST' ? { ...request, body: JSON.parse(body) as unknown } : request
-      const { status, stream, body: answer } = await transportOf(user)(sent)
+      const sent = method === 'POST' ? { body: JSON.parse(body) as unknown } : { query: bounded(query) }
+      const end = begin(user.name)
+      if (!end) return { status: 429, headers: { 'retry-after': '1' }, body: { message: 'Too many reads at once.' } }
+      const request: ApiRequest = { method, path, headers: { accept, 'content-type': 'application/json' }, ...sent }
+      const asked = transportOf(user)(request)
+      const {
+        status,
+        stream,
+        body: answer,
+      } = await asked.catch((error: unknown) => {
+        end()
+        throw error
+      })
+      if (!stream) end()
       return {
         status,
         headers: { 'content-type': 'application/json', 'x-accel-buffering': 'no' },
-        body: stream ?? answer,
+        body: stream ? endingWith(stream, end) : answer,
       }
     },
   })
   const reviews = /^\/apis\/auth(?:entication|orization)\.k8s\.io\/v1\/selfsubject(?:access)?reviews$/
   return [route('GET', /^\/apis?(?:\/|$)/), route('POST', reviews)]
+}
+
+/** A watch ends with its timeout, also for a browser that left without a word; a list has pages. */
+function bounded({ watch, timeoutSeconds, limit, ...query }: RouteRequest['query']): Record<string, string> {
+  const within = (text: string | undefined, most: number) => String(Math.min(most, Number(text) || most))
+  if (watch === undefined || /^(?:0|f|false|)$/i.test(watch)) return { ...query, limit: within(limit, maxItems) }
+  return { ...query, watch: 'true', timeoutSeconds: within(timeoutSeconds, 60) }
+}
+
+async function* endingWith(stream: AsyncIterable<unknown>, end: () => void): AsyncGenerator<unknown, void, undefined> {
+  try {
+    yield* stream
+  } finally {
+    end()
+  }
 }
 
 /** Judges the path as the API server reads it: decoded. */
@@ -54,31 +89,44 @@ export function isReadable(path: string): boolean {
   return resource !== 'secrets' && resource !== 'watch' && subresource === undefined
 }
 
+const namesMs = 30_000
 const list = { verb: 'list', group: 'sojourn.dev', resource: 'environments' }
 /** `GET /sojourn/v1alpha1/namespaces`: those whose environments the user may list. */
-export function namespacesRoute({ clientAs, own }: PagePorts): Route {
+export function namespacesRoute({ clientAs, own, clock }: PagePorts): Route {
+  /** Each costs a review of every namespace. */
+  const known = new BoundedMap<string, { readonly at: number; readonly names: Promise<readonly string[]> }>(1000)
   return {
     method: 'GET',
     path: '/sojourn/v1alpha1/namespaces',
     authenticated: false,
     async handle({ user }) {
       if (!user) return signInFirst
-      const client = clientAs(user)
-      const read = (by: Client) => by.list(namespaces, { limit: 500, metadataOnly: true })
-      const { items } = await read(client).catch((error: unknown) => {
-        if (isStatusError(error, 'Forbidden')) return read(own)
-        throw error
-      })
-      const all = items.map(({ metadata }) => metadata.name)
-      const names: string[] = []
-      for (let from = 0; from < all.length; from += 20) {
-        const some = all.slice(from, from + 20)
-        const mayList = await Promise.all(
-          some.map((namespace) => isAllowed(client, { resourceAttributes: { ...list, namespace } })),
-        )
-        names.push(...some.filter((_, index) => mayList[index]))
+      const key = JSON.stringify([user.name, user.groups])
+      let found = known.get(key)
+      if (!found || clock.now() - found.at > namesMs) {
+        found = { at: clock.now(), names: namesFor(clientAs(user), own) }
+        known.set(key, found)
+        found.names.catch(() => known.delete(key))
       }
-      return { status: 200, body: { names: names.toSorted() } }
+      return { status: 200, body: { names: await found.names } }
     },
   }
+}
+
+async function namesFor(client: Client, own: Client): Promise<readonly string[]> {
+  const read = (by: Client) => by.list(namespaces, { limit: 500, metadataOnly: true })
+  const { items } = await read(client).catch((error: unknown) => {
+    if (isStatusError(error, 'Forbidden')) return read(own)
+    throw error
+  })
+  const all = items.map(({ metadata }) => metadata.name)
+  const names: string[] = []
+  for (let from = 0; from < all.length; from += 20) {
+    const some = all.slice(from, from + 20)
+    const mayList = await Promise.all(
+      some.map((namespace) => isAllowed(client, { resourceAttributes: { ...list, namespace } })),
+    )
+    names.push(...some.filter((_, index) => mayList[index]))
+  }
+  return names.toSorted()
 }

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { OneTimeCodes } from './one-time-codes.ts'
 import { Seal } from '../../runtime/sharing/seal.ts'
-import { Sessions, type SessionRequest } from './sessions.ts'
+import { Sessions, type Identity, type SessionRequest } from './sessions.ts'
 
 const page = { host: 'sojourn.test', 'sec-fetch-site': 'same-origin' }
 const hour = 3_600_000
@@ -73,6 +73,23 @@ describe('sessions', () => {
     expect(find({ cookie })).toEqual(abc)
     clock.time++
     expect(find({ cookie })).toBeUndefined()
+  })
+
+  it('ends when the provider renews it for another user', async () => {
+    const clock = { time: 0, now: () => clock.time }
+    const grant = { expiresAt: hour, refreshToken: 'r' }
+    const identities: Identity[] = [
+      { user: 'ada', groups: ['x'] },
+      { user: 'bob', groups: [] },
+    ]
+    const renew = () => Promise.resolve({ identity: identities.shift()!, grant })
+    const sessions = new Sessions({ seal: new Seal(randomBytes(32)), clock, renew })
+    const request = { method: 'POST', headers: page }
+    const started = sessions.start(request, { identity: { user: 'ada', groups: [] }, grant })!
+    const headers = { ...page, cookie: cookieHeader(started.cookies), 'x-sojourn-session': started.secret }
+    clock.time = hour - 1
+    expect(await sessions.refresh({ method: 'POST', headers })).toHaveLength(3)
+    expect(await sessions.refresh({ method: 'POST', headers })).toBeUndefined()
   })
 
   it('opens nothing altered, or sealed with another key or for another purpose', () => {

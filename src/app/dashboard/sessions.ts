@@ -92,6 +92,8 @@ export class Sessions {
     if (!session?.grant || now + renewAheadMs < session.grant.expiresAt)
       return session && this.#cookies(request, { ...session, seenAt: now })
     const renewed = await this.#renew(session.grant)
+    // A session never becomes that of another user.
+    if (renewed && userOf(renewed.identity) !== userOf(session.identity)) return undefined
     if (renewed) return this.#cookies(request, { ...session, ...renewed, seenAt: now })
     return now < session.grant.expiresAt ? this.#cookies(request, { ...session, seenAt: now }) : undefined
   }
@@ -141,6 +143,10 @@ export function cookiesOf(request: SessionRequest): ReadonlyMap<string, string> 
 /** A `set-cookie` that removes a cookie. */
 export function expired(name: string): string {
   return `${name}=; Max-Age=0; ${attributes}`
+}
+
+function userOf(identity: Identity): string {
+  return 'token' in identity ? identity.name : identity.user
 }
 
 function cookieText(request: SessionRequest): string {
