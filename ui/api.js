@@ -22,12 +22,17 @@ export const session = {
   },
   /** Signs in with a token, the code of a one-time link, or as the user that a proxy names. @param {'token' | 'once' | 'proxy'} how @param {object} proof */
   async signIn(how, proof) {
-    session.forget()
     const { secret } = await ask(`/auth/${how}`, { method: 'POST', body: proof })
     session.keep(secret)
   },
   /** @param {string} secret */
   keep: (secret) => localStorage.setItem(secretKey, secret),
+  /** Takes over a session that the cookie shows, too. Any site can send a user here with the secret of none. @param {string} secret */
+  async adopt(secret) {
+    const answer = await reach('/auth/refresh', { method: 'POST', headers: { 'x-sojourn-session': secret } })
+    if (!answer.ok) throw new ApiError(answer.status, await messageOf(answer))
+    session.keep(secret)
+  },
   /** Ends the session; the address at which the user signs out of the provider, if there is one. @returns {Promise<string | undefined>} */
   async signOut() {
     const ended = ask('/auth/logout', { method: 'POST' })

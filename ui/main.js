@@ -47,7 +47,11 @@ const app = document.getElementById('app') ?? document.body
 async function begin(problem) {
   const isByLink = location.hash.startsWith('#once=')
   try {
-    await useLink()
+    // Any site can link here: only a link that signs in ends the session that there is.
+    await useLink().catch((error) => {
+      if (!session.secret) throw error
+      notify(messageIn(error), 'bad')
+    })
     if (!session.secret) return fill(app, signInPage(problem, signedIn))
     await learnUser()
     runDashboard()
@@ -63,8 +67,8 @@ async function useLink() {
   const [, how, value] = /^#(once|session)=([\w-]+)$/.exec(location.hash) ?? []
   if (value === undefined) return
   history.replaceState(null, '', `/${how === 'session' ? takePlace() : ''}`)
-  if (how === 'session') session.keep(value)
-  else await session.signIn('once', { code: value })
+  if (how === 'once') return session.signIn('once', { code: value })
+  await session.adopt(value)
 }
 
 function signedIn() {

@@ -34,7 +34,13 @@ export function objectHref({ apiVersion, kind, namespace, name }) {
 
 /** @param {string} of the rest of the address @returns {Ref} */
 export function refIn(of) {
-  const [apiVersion = '', kind = '', namespace = '-', name = ''] = of.split('/').map(decodeURIComponent)
+  const [apiVersion = '', kind = '', namespace = '-', name = ''] = of.split('/').map((part) => {
+    try {
+      return decodeURIComponent(part)
+    } catch {
+      return part
+    }
+  })
   return { apiVersion, kind, name, ...(namespace === '-' ? {} : { namespace }) }
 }
 

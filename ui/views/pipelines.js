@@ -314,6 +314,8 @@ async function answerTo(path) {
 async function createApproval({ metadata, apiVersion, kind }, { environment, decision, ...said }) {
   const { namespace = '', name, uid } = metadata
   const given = Object.fromEntries(Object.entries(said).filter(([, text]) => text))
+  const now = await ask(`/apis/${apiVersion}/namespaces/${namespace}/pipelines/${name}`)
+  if (now.metadata.uid !== uid) throw new Error(`${name} was created anew meanwhile. Close this and look at it again.`)
   const body = {
     apiVersion: 'sojourn.dev/v1alpha1',
     kind: 'Approval',

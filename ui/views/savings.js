@@ -102,7 +102,7 @@ function notCounted(uncounted) {
 /** @param {readonly DatedRow[]} rows */
 function totals(rows) {
   const currencies = [...new Set(rows.map(({ currency }) => currency))]
-  const figure = (/** @type {string} */ value, /** @type {string} */ what) =>
+  const shown = (/** @type {string} */ value, /** @type {string} */ what) =>
     h('div.figure', {}, h('strong', {}, value), h('span', {}, what))
   return [
     ...currencies.map((currency) => {
@@ -111,13 +111,13 @@ function totals(rows) {
         own.filter(({ state }) => state === 'Asleep'),
         'cost',
       )
-      return figure(
+      return shown(
         money(sumOf(own, 'cost'), currency),
         `saved: ${money(asleep, currency)} asleep, ${money(sumOf(own, 'cost') - asleep, currency)} deleted`,
       )
     }),
-    figure(hours(sumOf(rows, 'cpuSeconds')), 'CPU hours'),
-    figure(hours(sumOf(rows, 'memoryGiBSeconds')), 'GiB hours of memory'),
+    shown(hours(sumOf(rows, 'cpuSeconds')), 'CPU hours'),
+    shown(hours(sumOf(rows, 'memoryGiBSeconds')), 'GiB hours of memory'),
   ]
 }
 
@@ -225,8 +225,8 @@ function savingsTable(rows, by) {
     hours(sumOf(own, 'cpuSeconds')),
     hours(sumOf(own, 'memoryGiBSeconds')),
     (sumOf(own, 'storageGiBSeconds') / 3600 / 730).toFixed(1),
-    asleep.toFixed(2),
-    (cost - asleep).toFixed(2),
+    figure(asleep),
+    figure(cost - asleep),
     money(cost, currency),
   ])
   return h(
@@ -351,14 +351,20 @@ function amount(value, unit, currency) {
   return unit === 'cost' ? money(value, currency) : `${hours(value)} h`
 }
 
+/** Small amounts keep three digits that say something, so that a reader can recompute them. @param {number} value */
+function figure(value) {
+  if (value < 1e-9) return '0'
+  return value.toFixed(value < 0.01 ? Math.min(9, 2 - Math.floor(Math.log10(value))) : value < 1 ? 4 : 2)
+}
+
 /** @param {number} value @param {string} currency */
 function money(value, currency) {
-  return `${value > 0 && value < 1 ? value.toFixed(4) : value.toFixed(2)} ${currency}`
+  return `${figure(value)} ${currency}`
 }
 
 /** @param {number} seconds */
 function hours(seconds) {
-  return (seconds / 3600).toFixed(1)
+  return seconds < 360 ? figure(seconds / 3600) : (seconds / 3600).toFixed(1)
 }
 
 /** @param {number} at */

@@ -100,7 +100,8 @@ const powerMs = 8 * 3_600_000
 export function powerButton(service, { mirror, rights }) {
   const workload = workloadOf(mirror, service)
   if (!workload) return undefined
-  const { name, namespace = '' } = workload.metadata
+  // With its uid, so that one that was created anew under this name is left alone.
+  const { name, namespace = '', uid } = workload.metadata
   const isStateful = mirror.find('statefulsets', namespace, name) === workload
   const resource = isStateful ? 'statefulsets' : 'deployments'
   const isWake = (workload.spec?.replicas ?? 1) === 0
@@ -127,7 +128,7 @@ export function powerButton(service, { mirror, rights }) {
       },
       async run() {
         const path = `/apis/apps/v1/namespaces/${namespace}/${resource}/${name}`
-        mirror.put(resource, await patch(path, { metadata: { annotations } }))
+        mirror.put(resource, await patch(path, { metadata: { uid, annotations } }))
         return isWake ? `${name} wakes` : `${name} goes to sleep`
       },
     })

@@ -125,7 +125,12 @@ async function potential(call: Call, assumptions: ReturnType<typeof assumptionsI
   }
 }
 
-const money = (cost = 0) => cost.toFixed(Math.abs(cost) < 1 ? 4 : 2)
+/** Small amounts keep three digits that say something, so that a reader can recompute them. */
+function money(cost = 0): string {
+  const size = Math.abs(cost)
+  if (size < 1e-9) return '0'
+  return cost.toFixed(size < 0.01 ? Math.min(9, 2 - Math.floor(Math.log10(size))) : size < 1 ? 4 : 2)
+}
 
 function savingsTable(by: string, items: readonly GroupedSavings[], totals: readonly GroupedSavings[]): string {
   const hours = (seconds = 0) => money(seconds / 3600)

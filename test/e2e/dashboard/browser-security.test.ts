@@ -78,6 +78,24 @@ describe.skipIf(!chromiumPath)('the dashboard’s browser security', { timeout: 
     await other.close()
   })
 
+  it('stays signed in when a link of another site carries the session or code of nobody', async () => {
+    await visitor.open()
+    await visitor.signIn()
+    const { page } = visitor
+    for (const hash of [
+      '#session=AAAAAAAAAAAAAAAAAAAAAAAA',
+      '#once=AAAAAAAAAAAAAAAAAAAAAAAA',
+      '#object/%E0%A4%A/x/-/y',
+    ]) {
+      await page.goto('about:blank')
+      await page.goto(`${world.url}/${hash}`)
+      await page.locator('.me .user').getByText('system:admin').waitFor()
+      expect(await page.getByLabel('Token').count()).toBe(0)
+    }
+    visitor.forgive('401')
+    visitor.forgive('404')
+  })
+
   it('runs no injected script', async () => {
     await visitor.open()
     const headers = { accept: 'text/html' }

@@ -1,5 +1,5 @@
 import { deployments, services } from '../../../src/kube/core-types.ts'
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
 import { chromiumPath } from './chromium.ts'
 import { Visitor } from './dashboard-page.ts'
 import { dashboardObjects, servicesOfAllSorts, startDashboardWorld, type DashboardWorld } from './dashboard-world.ts'
@@ -54,6 +54,31 @@ describe.skipIf(!chromiumPath)('on-demand services in Chromium', { timeout: 120_
     await page.getByRole('article', { name: 'Service docs' }).getByRole('link', { name: 'docs' }).click()
     await page.getByRole('heading', { level: 1, name: 'docs' }).waitFor()
     await chart().waitFor()
+  })
+
+  it('leave a workload alone that was created anew under its name while the dialog was open', async () => {
+    await visitor.asAdministrator()
+    await visitor.see('Services')
+    const { page } = visitor
+    const place = { namespace: 'team', name: 'docs' }
+    await page.getByRole('button', { name: 'Wake docs' }).click()
+    await world.client.request({ method: 'DELETE', path: '/apis/apps/v1/namespaces/team/deployments/docs' })
+    await vi.waitFor(
+      async () => expect(await world.client.get(deployments, place).catch(() => 'gone')).toBe('gone'),
+      10_000,
+    )
+    const manifest = dashboardObjects().find(({ kind, metadata }) => kind === 'Deployment' && metadata.name === 'docs')!
+    await world.create(manifest)
+    await visitor.inDialog('Wake')
+    await page
+      .getByRole('dialog')
+      .getByRole('alert')
+      .filter({ hasText: /uid|UID/ })
+      .waitFor()
+    const { metadata } = await world.client.get(deployments, place)
+    expect(metadata.annotations).not.toHaveProperty('sojourn.dev/awake-until')
+    await visitor.inDialog('Cancel')
+    visitor.forgive('422')
   })
 
   it('have a page each, with its own URL and their Events', async () => {

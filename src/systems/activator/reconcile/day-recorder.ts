@@ -37,7 +37,8 @@ export class DayRecorder {
     const known = this.#days.get(id)
     if (!known && this.#days.size >= maxDays) return
     const text = known ? '' : workloads.lastSeen(workload)?.metadata.annotations?.[annotation.lastDay]
-    const writtenAt = text === undefined ? -Infinity : now()
+    // The first use is written at once, a workload that is only awake with the others of that kind.
+    const writtenAt = text === undefined ? now() - whileUsedMs : now()
     const found = known ?? { workload, day: new LastDay(text), writtenAt, isUsed: false, isChanged: false }
     found.day.add(now(), step)
     found.isChanged = true
