@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { randomUUID } from 'node:crypto'
 import { KubernetesAdmission } from '../src/admission/registered/kubernetes-admission.ts'
-import { MemoryStore } from '../src/apiserver/store/memory-store.ts'
+import { openMemoryStore } from '../src/apiserver/store/sqlite-store.ts'
 import { startTestServer, type TestServer } from './apiserver/test-server.ts'
 import { systemClock } from '../src/runtime/time/clock.ts'
 import { knownDifferences } from './conformance/known-differences.ts'
@@ -16,7 +16,7 @@ describe('the embedded API server answers as kube-apiserver does', () => {
   let target: Target
   const recording = readRecording()
   beforeAll(async () => {
-    const store = new MemoryStore({ clock: systemClock })
+    const store = openMemoryStore(systemClock)
     const kubernetes = new KubernetesAdmission(store)
     server = await startTestServer({ clock: systemClock, store, admission: [kubernetes.hook] })
     kubernetes.start({ server, uid: randomUUID, call: () => Promise.reject(new Error('no webhook is called here')) })

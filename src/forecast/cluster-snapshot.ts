@@ -1,5 +1,5 @@
 import { Document } from '../apiserver/store/document.ts'
-import { MemoryStore } from '../apiserver/store/memory-store.ts'
+import { openMemoryStore, type SqliteStore } from '../apiserver/store/sqlite-store.ts'
 import type { Change, StoreEvent } from '../apiserver/store/store.ts'
 import { Client } from '../client/client.ts'
 import type { DiscoveredType } from '../client/discovery.ts'
@@ -47,11 +47,29 @@ export async function readSnapshot(
   return { kinds, unread }
 }
 
-/** An in-memory store with the snapshot's objects. They keep their uids, timestamps and resource versions. */
-function storeOf({ kinds }: ClusterSnapshot, clock: { readonly now: () => number }): MemoryStore {
-  const store = new MemoryStore({ clock })
-  for (const { type, items } of kinds) store.fill(items.map((item) => changeOf(type, item)))
+/**
+ * An in-memory store with the snapshot's objects. They keep their uids, timestamps and resource versions; an object gets another version
+ * if it has none, as in aggregated APIs, or that of one before it.
+ */
+function storeOf({ kinds }: ClusterSnapshot, clock: { readonly now: () => number }): SqliteStore {
+  const store = openMemoryStore(clock)
+  const versions = kinds.flatMap(({ items }) => items.map(versionOf))
+  const taken = new Set<number>()
+  let newest = versions.reduce((highest, version) => Math.max(highest, version), 1)
+  const unique = (version: number) => (version > 0 && !taken.has(version) ? version : ++newest)
+  const changes = kinds.flatMap(({ type, items }) =>
+    items.map((item) => {
+      const version = unique(versionOf(item))
+      taken.add(version)
+      return changeOf(type, item, version)
+    }),
+  )
+  store.fill(changes)
   return store
+}
+
+function versionOf({ metadata }: StoredObject): number {
+  return Number.parseInt(metadata.resourceVersion, 10) || 0
 }
 
 export function countObjects({ kinds }: ClusterSnapshot): number {
@@ -68,18 +86,19 @@ function storedTypes(all: readonly DiscoveredType[]): readonly DiscoveredType[] 
 
 const leftOut = new Set(['events', 'events.events.k8s.io', 'leases.coordination.k8s.io'])
 
-function changeOf(type: DiscoveredType, item: StoredObject): Change {
+function changeOf(type: DiscoveredType, item: StoredObject, revision: number): Change {
   // The copy does not maintain managedFields.
   const { managedFields: _, ...metadata } = item.metadata
+  metadata.resourceVersion = String(revision)
   const object = { ...item, apiVersion: apiVersionOf(type), kind: type.kind, metadata }
-  const { namespace = '', name, uid, resourceVersion, ownerReferences = [] } = metadata
+  const { namespace = '', name, uid = '', ownerReferences = [] } = metadata
   return {
     type: 'create',
     resource: groupResource(type),
     namespace,
     name,
     uid,
-    document: new Document(Number.parseInt(resourceVersion, 10) || 1, JSON.stringify(object)),
+    document: new Document(revision, JSON.stringify(object)),
     owners: ownerReferences.map((owner) => ({
       ownerUid: owner.uid,
       blocking: owner.blockOwnerDeletion ?? false,

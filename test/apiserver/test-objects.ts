@@ -2,7 +2,7 @@ import type { StoredObject } from '../../src/kube/object.ts'
 import type { WatchEvent } from '../../src/kube/transport.ts'
 import { Kinds } from '../../src/apiserver/kinds/kinds.ts'
 import type { ServedKind } from '../../src/apiserver/kinds/contract/served-kind.ts'
-import { MemoryStore } from '../../src/apiserver/store/memory-store.ts'
+import { openMemoryStore } from '../../src/apiserver/store/sqlite-store.ts'
 import type { Store } from '../../src/apiserver/store/store.ts'
 import { SetClock } from './test-stores.ts'
 import { Objects, type ObjectsOptions } from '../../src/apiserver/objects/objects.ts'
@@ -29,7 +29,7 @@ export class TestObjects {
   constructor(options: Partial<ObjectsOptions> = {}) {
     let uids = 0
     let seed = 42
-    this.store = options.store ?? new MemoryStore({ clock: this.clock })
+    this.store = options.store ?? openMemoryStore(this.clock)
     this.kinds = new Kinds({ clock: this.clock })
     this.kinds.follow(this.store)
     this.objects = new Objects({

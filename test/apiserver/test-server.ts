@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { Transport } from '../../src/kube/transport.ts'
 import { administrator, createApiServer, type ApiServer, type ApiServerOptions } from '../../src/apiserver/server.ts'
 import type { Clock } from '../../src/apiserver/store/clock.ts'
-import { MemoryStore } from '../../src/apiserver/store/memory-store.ts'
+import { openMemoryStore } from '../../src/apiserver/store/sqlite-store.ts'
 
 /** Options of a test server; everything but the clock has a default. */
 export interface TestServerOptions extends Partial<Omit<ApiServerOptions, 'clock'>> {
@@ -17,7 +17,7 @@ export interface TestServer extends ApiServer {
 
 /** Starts a whole API server on an in-memory store; closing it closes the store too. */
 export async function startTestServer(options: TestServerOptions): Promise<TestServer> {
-  const store = options.store ?? new MemoryStore({ clock: options.clock })
+  const store = options.store ?? openMemoryStore(options.clock)
   const server = await createApiServer({ random: seededRandom(), uid: () => randomUUID(), ...options, store })
   const close = async () => {
     await server.close()

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import type { StoredObject } from '../../src/kube/object.ts'
 import type { Clock } from '../../src/apiserver/store/clock.ts'
 import { Document } from '../../src/apiserver/store/document.ts'
-import { MemoryStore } from '../../src/apiserver/store/memory-store.ts'
+import { openMemoryStore } from '../../src/apiserver/store/sqlite-store.ts'
 import { openSqliteStore } from '../../src/apiserver/store/sqlite-store.ts'
 import type { Address, OwnerEdge, Store } from '../../src/apiserver/store/store.ts'
 
@@ -47,10 +47,10 @@ export function temporaryFolder(): Disposable & { readonly path: string } {
   return { path, [Symbol.dispose]: () => rmSync(path, { recursive: true, force: true }) }
 }
 
-/** Both kinds of store, for suites that each must pass. */
+/** The store in memory and in a file, for suites that each must pass. */
 export const storeKinds: readonly (readonly [name: string, open: (clock: Clock) => Store])[] = [
-  ['MemoryStore', (clock) => new MemoryStore({ clock })],
-  ['SqliteStore', (clock) => openTemporary(clock)],
+  ['in memory', (clock) => openMemoryStore(clock)],
+  ['in a file', (clock) => openTemporary(clock)],
 ]
 
 /** Writes one object as the objects layer would, by hand. */

@@ -5,7 +5,7 @@ import { gitopsCluster } from '../../src/apis/gitops-cluster.ts'
 import { pipeline as pipelineKind, type Pipeline, type PipelineSpec } from '../../src/apis/pipeline.ts'
 import { KubernetesAdmission } from '../../src/admission/registered/kubernetes-admission.ts'
 import type { AdmissionHook } from '../../src/apiserver/objects/contract/admission.ts'
-import { MemoryStore } from '../../src/apiserver/store/memory-store.ts'
+import { openMemoryStore } from '../../src/apiserver/store/sqlite-store.ts'
 import { startTestServer, type TestServer } from '../apiserver/test-server.ts'
 import { Client } from '../../src/client/client.ts'
 import { TransportError } from '../../src/client/transport-error.ts'
@@ -66,7 +66,7 @@ export class TestCluster {
     given: { types?: ResourceType[]; hasPolicies?: boolean; admission?: AdmissionHook[] } = {},
   ): Promise<TestCluster> {
     const { types = [helmRelease, kustomization], hasPolicies = false, admission = [] } = given
-    const store = new MemoryStore({ clock: systemClock })
+    const store = openMemoryStore(systemClock)
     const kubernetes = new KubernetesAdmission(store)
     const server = await startTestServer({ clock: systemClock, store, admission: [...admission, kubernetes.hook] })
     const call = () => Promise.reject(new Error('no webhook is called here'))

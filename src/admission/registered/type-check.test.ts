@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { startTestServer, type TestServer } from '../../../test/apiserver/test-server.ts'
-import { MemoryStore } from '../../apiserver/store/memory-store.ts'
+import { openMemoryStore } from '../../apiserver/store/sqlite-store.ts'
 import { Client } from '../../client/client.ts'
 import type { ResourceType, StoredObject } from '../../kube/object.ts'
 import { systemClock } from '../../runtime/time/clock.ts'
@@ -18,7 +18,7 @@ const policies: ResourceType = {
 let server: TestServer
 let client: Client
 beforeAll(async () => {
-  const store = new MemoryStore({ clock: systemClock })
+  const store = openMemoryStore(systemClock)
   const kubernetes = new KubernetesAdmission(store)
   server = await startTestServer({ clock: systemClock, store, admission: [kubernetes.hook] })
   kubernetes.start({ server, uid: randomUUID, call: () => Promise.reject(new Error('no webhook is called here')) })

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
 import { startTestServer, type TestServer } from '../../../test/apiserver/test-server.ts'
 import { issueCertificate } from '../../apiserver/auth/certificates/certificate.ts'
-import { MemoryStore } from '../../apiserver/store/memory-store.ts'
+import { openMemoryStore } from '../../apiserver/store/sqlite-store.ts'
 import { Client } from '../../client/client.ts'
 import { configMaps, services } from '../../kube/core-types.ts'
 import type { KubeObject, ResourceType, StoredObject } from '../../kube/object.ts'
@@ -88,7 +88,7 @@ describe('webhooks', () => {
     })
     await new Promise<void>((resolve) => webhook.listen(0, '127.0.0.1', resolve))
     port = (webhook.address() as AddressInfo).port
-    const store = new MemoryStore({ clock: systemClock })
+    const store = openMemoryStore(systemClock)
     const kubernetes = new KubernetesAdmission(store)
     server = await startTestServer({ clock: systemClock, store, admission: [kubernetes.hook] })
     kubernetes.start({ server, uid: randomUUID, call: webhookCaller({ http: network.http, store }) })

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { KubeObject } from '../../kube/object.ts'
 import { systemClock } from '../../runtime/time/clock.ts'
-import { MemoryStore } from '../store/memory-store.ts'
+import { openMemoryStore } from '../store/sqlite-store.ts'
 import { startTestServer, type TestServer } from '../../../test/apiserver/test-server.ts'
 import { aggregatedRules } from './role-aggregation.ts'
 
@@ -193,7 +193,7 @@ describe('the viewer', () => {
 
 describe('a restarted server', () => {
   it('resumes terminating namespaces, and restores missing roles', async () => {
-    const store = new MemoryStore({ clock: systemClock })
+    const store = openMemoryStore(systemClock)
     const first = await startTestServer({ clock: systemClock, store, controllers: false })
     const send = (server: TestServer, method: 'POST' | 'DELETE' | 'GET', path: string, body?: object) =>
       server.transport({ method, path, ...(body ? { body } : {}) })

@@ -47,12 +47,14 @@ interface Batch {
 /** Decisions per transaction: longer ones would delay the answers of the first. */
 const batchLimit = 256
 const compactionChunk = 1000
+/** SQLite's name for a database without a file. */
+const memoryPath = ':memory:'
 /** Revisions skipped after an unclean stop of a store with relaxed durability. */
 const skipAfterCrash = 10_000
 
 /** Opens or creates a store file. Only one process may have it open. */
 export function openSqliteStore(options: SqliteStoreOptions): SqliteStore {
-  keepPrivate(options.path)
+  if (options.path !== memoryPath) keepPrivate(options.path)
   const database = new DatabaseSync(options.path)
   try {
     database.exec(`
@@ -64,6 +66,13 @@ export function openSqliteStore(options: SqliteStoreOptions): SqliteStore {
     database.close()
     throw error
   }
+}
+
+/** A store that ends with the process, for tests and forecasts. */
+export function openMemoryStore(clock: Pick<Clock, 'now'>): SqliteStore {
+  // Writes need no turn of the event loop: a virtual clock that stands still gives none.
+  const immediate = { now: () => clock.now(), breathe: async () => {} }
+  return openSqliteStore({ path: memoryPath, clock: immediate, durable: false, cacheSize: 1 << 26 })
 }
 
 /**
@@ -118,6 +127,12 @@ export class SqliteStore implements Store {
       this.#queue.push({ decide, resolve, reject })
       this.#flushing ??= this.#flush()
     })
+  }
+
+  /** Loads a copy of another store, with its revisions. Call before the store is used; nothing is published. */
+  fill(changes: readonly Change[]): void {
+    this.#transact(() => this.#tables.fill(changes))
+    this.#revision = this.#tables.revision
   }
 
   get(address: Address): StoredRecord | undefined {

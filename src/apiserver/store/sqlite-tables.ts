@@ -153,6 +153,17 @@ export class SqliteTables {
     return { type, resource, namespace, name, uid, document, previous }
   }
 
+  /** Writes objects that have revisions of their own, each another one; none of their history is kept. */
+  fill(changes: readonly Change[]): void {
+    const newest = changes.reduce((highest, { document }) => Math.max(highest, document.revision), this.#revision)
+    for (const change of changes) {
+      this.#revision = change.document.revision - 1
+      this.apply(change, 0)
+    }
+    this.#revision = newest
+    this.#setCompacted(newest)
+  }
+
   /** The newest revision up to `newest` that was written by `before`. Bisects: times increase with revisions. */
   compactionTarget(newest: number, before: number): number {
     let low = this.#compacted
@@ -170,8 +181,7 @@ export class SqliteTables {
   forget(upTo: number): void {
     this.#statements.dropSuperseded.run(this.#compacted, upTo)
     this.#statements.dropTombstones.run(this.#compacted, upTo)
-    this.setMeta('compacted', upTo)
-    this.#compacted = upTo
+    this.#setCompacted(upTo)
   }
 
   meta(key: 'floor' | 'compacted' | 'clean'): number {
@@ -180,6 +190,11 @@ export class SqliteTables {
 
   setMeta(key: 'floor' | 'compacted' | 'clean', value: number): void {
     this.#statements.setMeta.run(key, value)
+  }
+
+  #setCompacted(revision: number): void {
+    this.setMeta('compacted', revision)
+    this.#compacted = revision
   }
 
   #hasAny(resource: string, namespace: string | undefined): boolean {

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { MemoryStore } from '../../apiserver/store/memory-store.ts'
+import { openMemoryStore } from '../../apiserver/store/sqlite-store.ts'
 import { startWorld, type World } from '../../../test/world.ts'
 import type { StoredObject } from '../../kube/object.ts'
 import { VirtualClock } from '../../runtime/time/virtual-clock.ts'
@@ -11,7 +11,7 @@ const renewedAt = (ms: number) => new Date(now + ms).toISOString().replace('Z', 
 let world: World
 beforeEach(async () => {
   const clock = new VirtualClock(now)
-  const store = new MemoryStore({ clock })
+  const store = openMemoryStore(clock)
   world = await startWorld({ server: { store, admission: [noCollectorWarning(store, clock)] } })
   const owner = await create('owner')
   await create('owned', owner)

@@ -2,7 +2,7 @@ import { configMaps } from '../../kube/core-types.ts'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { Cascades, ownedBy, type CascadeOptions } from '../../../test/cascades.ts'
-import { MemoryStore } from '../../apiserver/store/memory-store.ts'
+import { openMemoryStore } from '../../apiserver/store/sqlite-store.ts'
 import { openSqliteStore } from '../../apiserver/store/sqlite-store.ts'
 import type { Store } from '../../apiserver/store/store.ts'
 import { temporaryFolder } from '../../../test/apiserver/test-stores.ts'
@@ -23,7 +23,7 @@ interface Kept extends Disposable {
 }
 
 const kept: readonly (readonly [string, () => Kept])[] = [
-  ['memory', () => ({ open: () => new MemoryStore({ clock: systemClock }), [Symbol.dispose]() {} })],
+  ['memory', () => ({ open: () => openMemoryStore(systemClock), [Symbol.dispose]() {} })],
   [
     'a file',
     () => {
