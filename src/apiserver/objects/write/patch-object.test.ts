@@ -110,6 +110,15 @@ describe('patch', () => {
       expect(again.document.object.metadata.resourceVersion).toBe(first.document.object.metadata.resourceVersion)
     })
 
+    it('makes no other object than the one whose uid it names', async () => {
+      const named = applied({ k: '1' })
+      const metadata = { ...named.metadata, uid: 'gone' }
+      await expect(world.apply('v1/configmaps', { ...named, metadata }, 'm')).rejects.toMatchObject({
+        reason: 'Conflict',
+        message: expect.stringContaining('no existing object was found') as string,
+      })
+    })
+
     it('takes back what this manager does not apply any more', async () => {
       await world.apply('v1/configmaps', applied({ k: '1', l: '2' }), 'm')
       const { document } = await world.apply('v1/configmaps', applied({ k: '1' }), 'm')

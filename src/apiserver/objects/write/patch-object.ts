@@ -46,6 +46,12 @@ function decidePatch(ports: WritePorts, view: View, patch: Patch): Decision<Writ
     if (request.patchType !== 'apply' || subresource) throw notFound(type, name)
     const { object: made, warnings } = proposeApply(patch, undefined, now)
     const { resourceVersion: _version, ...metadata } = made.metadata
+    if (metadata.uid)
+      throw conflict(
+        type,
+        name,
+        `uid mismatch: the provided object specified uid ${metadata.uid}, and no existing object was found`,
+      )
     const object = { ...made, metadata }
     return decideCreate(ports, view, { type, namespace, object, user, options, warnings, isApplied: true })
   }

@@ -99,11 +99,13 @@ function checkIdentity(update: ProposedUpdate): void {
   // In a PUT the uid is a precondition; in a patch it is a change of an immutable field.
   if (isReplacement && metadata.uid && metadata.uid !== old.uid)
     throw uidMismatch(type, { namespace, name }, [metadata.uid, old.uid])
-  if (metadata.resourceVersion && metadata.resourceVersion !== old.resourceVersion) {
-    checkNumber(metadata.resourceVersion)
+  // As in kube-apiserver, 0 is no version at all.
+  const version = metadata.resourceVersion === '0' ? undefined : metadata.resourceVersion
+  if (version && version !== old.resourceVersion) {
+    checkNumber(version)
     throw conflict(type, name, modifiedMeanwhile)
   }
-  if (!metadata.resourceVersion && isReplacement && subresource === '' && !type.rules.allowsUnconditionalUpdate)
+  if (!version && isReplacement && subresource === '' && !type.rules.allowsUnconditionalUpdate)
     throw invalid({ group: type.group, kind: type.plural }, name, [missingVersion])
 }
 

@@ -45,6 +45,14 @@ describe('update', () => {
     expect(after.data).toEqual({ k: '2' })
   })
 
+  it('takes version 0 as none', async () => {
+    const { metadata, ...rest } = await world.create('v1/configmaps', { metadata: { name: 'a' }, data: { k: '1' } })
+    const unversioned = { ...metadata, resourceVersion: '0' }
+    const after = await world.update('v1/configmaps', { ...rest, metadata: unversioned, data: { k: '2' } } as never)
+    expect(after.data).toEqual({ k: '2' })
+    expect(Number(after.metadata.resourceVersion)).toBeGreaterThan(Number(metadata.resourceVersion))
+  })
+
   it('changes nothing, not even the version, when nothing is different', async () => {
     const before = await world.create('v1/configmaps', { metadata: { name: 'a' }, data: { k: '1' } })
     world.clock.advance(5000)

@@ -54,7 +54,8 @@ export function kindOfJson(value: unknown, goType = ''): string {
 
 function isInteger(value: unknown, scalar: 'int32' | 'int64'): value is number {
   if (!Number.isInteger(value)) return false
-  return scalar === 'int64' || (Math.abs(value as number) <= 2_147_483_648 && value !== 2_147_483_648)
+  if (scalar === 'int64') return Math.abs(value as number) < 2 ** 63 || value === -(2 ** 63)
+  return Math.abs(value as number) <= 2_147_483_648 && value !== 2_147_483_648
 }
 
 function decodeBytes(value: unknown, mismatch: Mismatch): string {

@@ -5,7 +5,7 @@ import { limits } from '../../../parsing/limits.ts'
 import { ParseRefusal } from '../../../parsing/parse-refusal.ts'
 import { readYaml } from '../../../parsing/yaml-text.ts'
 import { isTextTooDeep } from './depth.ts'
-import { goJsonError, parseJson } from './json-text.ts'
+import { goJsonError, inexact, parseJson } from './json-text.ts'
 import { decodeProtobuf } from './protobuf.ts'
 
 /** A body as it came, and the format it is said to have. */
@@ -41,7 +41,8 @@ export function readMislabelled(text: string): BodyValue | undefined {
   try {
     const { value, duplicates } = parseJson(text)
     return duplicates.length > 0 ? undefined : { value, duplicates }
-  } catch {
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error
     // Flow-style YAML also starts with a brace.
     return undefined
   }
@@ -55,7 +56,13 @@ function readYamlOrJson(text: string): BodyValue {
   const json = readMislabelled(text)
   if (json) return bounded(json)
   const { documents, duplicates } = readYaml(text, limits.apiYaml)
+  if (/\d{16}/.test(text)) JSON.stringify(documents, refuseInexact)
   return { value: documents[0] ?? null, duplicates }
+}
+
+function refuseInexact(_key: string, value: unknown): unknown {
+  if (Number.isInteger(value) && !Number.isSafeInteger(value)) throw inexact(String(value))
+  return value
 }
 
 function readJson(text: string): BodyValue {
