@@ -147,6 +147,7 @@ export interface ContainerState {
 export interface PodCondition {
   readonly type: string
   readonly status: 'True' | 'False'
+  readonly observedGeneration?: number | undefined
   readonly lastTransitionTime: string
   readonly reason?: string
   readonly message?: string

@@ -1,5 +1,6 @@
 import { pods } from '../../src/kube/core-types.ts'
 import { existsSync, readFileSync } from 'node:fs'
+import { connect } from 'node:net'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { type Container, type Pod } from '../../src/workloads/types.ts'
@@ -287,6 +288,40 @@ describe('a log', () => {
     const pod = await whenReady('p')
     expect(await said(pod!)).toContain('container c has no command')
     expect(pod?.status).toMatchObject({ qosClass: 'Burstable' })
+  })
+})
+
+describe('the status of a Pod', () => {
+  it('says which generation of the Pod it is about, and follows an update', async () => {
+    await world.start('p', { command: ['sleep', '1000'] })
+    const { metadata, status } = await whenReady('p')
+    expect([metadata.generation, status?.observedGeneration]).toEqual([1, 1])
+    expect(status?.conditions?.map(({ observedGeneration }) => observedGeneration)).toEqual([1, 1, 1, 1, 1])
+    const body = { spec: { activeDeadlineSeconds: 5000 } }
+    await world.client.patch(pods, { namespace: 'team', name: 'p' }, { type: 'merge', body })
+    await until(async () => (await world.pod('p'))?.status?.observedGeneration === 2)
+  })
+
+  it('shows that it is terminating, even where it is only simulated', async () => {
+    await world.start('p', {})
+    await whenReady('p')
+    await remove('p', 60)
+    expect((await world.pod('p'))?.metadata).toMatchObject({ generation: 2, deletionGracePeriodSeconds: 60 })
+    await isGone('p')
+  })
+
+  it('names an address at which no program of this machine listens while it is only simulated', async () => {
+    await world.start('simulated', {})
+    await world.start('real', { command: ['sleep', '1000'] })
+    expect((await whenReady('real')).status?.podIP).toBe('127.0.0.1')
+    const { podIP = '' } = (await whenReady('simulated')).status ?? {}
+    const { port } = await world.server.listen({ port: 0 })
+    const connects = (host: string) =>
+      new Promise((resolve) => {
+        const socket = connect({ host, port }, () => resolve(socket.destroy() !== undefined))
+        socket.on('error', () => resolve(false))
+      })
+    expect([await connects('127.0.0.1'), await connects(podIP)]).toEqual([true, false])
   })
 })
 

@@ -127,7 +127,11 @@ export class ContainerRunner {
     this.#isReady = false
     const process = this.#process
     if (!process?.isRunning) {
-      if (this.#state.running && this.isSimulated) this.#state = this.#terminated({ exitCode: 0 })
+      if (this.#state.running && this.isSimulated) {
+        // A program takes a moment to end, in which clients see that its Pod is terminating.
+        await sleep(this.#options.clock, Math.min(graceMs, simulatedEndMs))
+        this.#state = this.#terminated({ exitCode: 0 })
+      }
       await process?.exited
       return
     }
@@ -209,8 +213,9 @@ export class ContainerRunner {
     this.#isStarted = true
     this.#isReady = !alwaysFails(this.#options.container.readinessProbe)
     if (!this.#isReady) this.#recordUnhealthy('Readiness', 'the command always fails')
-    // A container that is expected to end, ends after a second.
-    if (restartPolicy !== 'Always') this.#cancelRestart = clock.after(1000, () => this.#ended({ exitCode: 0 }))
+    // A container that is expected to end is seen running by clients that look every two seconds.
+    if (restartPolicy !== 'Always')
+      this.#cancelRestart = clock.after(simulatedRunMs, () => this.#ended({ exitCode: 0 }))
     onChange()
   }
 
@@ -327,5 +332,7 @@ function alwaysFails(probe: Probe | undefined): boolean {
 }
 
 const maxPostStartMs = 600_000
+const simulatedEndMs = 200
+const simulatedRunMs = 3000
 /** Every Pod mounts it; processes find the token by KUBECONFIG instead. */
 const tokenPath = '/var/run/secrets/kubernetes.io/serviceaccount'

@@ -76,6 +76,7 @@ export class LocalNode {
     }
     if (pod.spec.nodeName !== this.#options.nodeName || isPodFinished(pod)) return settled
     const running = this.#runners.get(uid)
+    running?.observe(pod)
     if (running) return this.#untilDeadline(pod, running)
     const runner = this.#newRunner(pod)
     this.#runners.set(uid, runner)
@@ -112,7 +113,7 @@ export class LocalNode {
 
   async #markUnschedulable(pod: Pod): Promise<void> {
     const { client, events, ports } = this.#options
-    const { name, namespace = '', uid } = pod.metadata
+    const { name, namespace = '', uid, generation } = pod.metadata
     if (pod.status?.conditions?.some(({ reason }) => reason === 'Unschedulable')) return
     const message = '0/1 nodes are available: 1 node(s) were unschedulable.'
     const scheduled: PodCondition = {
@@ -120,9 +121,13 @@ export class LocalNode {
       status: 'False',
       reason: 'Unschedulable',
       message,
+      observedGeneration: generation,
       lastTransitionTime: formatTime(ports.clock.now()),
     }
-    const body = { metadata: { uid }, status: { phase: 'Pending', conditions: [scheduled] } }
+    const body = {
+      metadata: { uid },
+      status: { phase: 'Pending', observedGeneration: generation, conditions: [scheduled] },
+    }
     await client
       .merge(pods, { namespace, name }, body, { subresource: 'status' })
       .catch(ignoring('Conflict', 'NotFound'))
@@ -132,6 +137,7 @@ export class LocalNode {
   async #stop(pod: Pod): Promise<Outcome> {
     const { uid, deletionGracePeriodSeconds = 30 } = pod.metadata
     const runner = this.#runners.getOrInsertComputed(uid, () => this.#newRunner(pod))
+    runner.observe(pod)
     // Not awaited: a long grace period must not block a worker.
     void runner
       .stop(deletionGracePeriodSeconds * 1000)

@@ -40,12 +40,15 @@ export class PodRunner {
   /** Only one status write is in flight; `hasChanged` asks for another one after it. */
   #isWriting = false
   #hasChanged = false
+  /** Of the Pod as it was last seen; the status says that it is about this one. */
+  #generation: number | undefined
   readonly #startedAt: string
 
   constructor(pod: Pod, ports: PodRunnerPorts) {
     this.#pod = pod
     this.#ports = ports
     this.#startedAt = pod.status?.startTime ?? formatTime(ports.clock.now())
+    this.#generation = pod.metadata.generation
   }
 
   async start(): Promise<void> {
@@ -68,6 +71,13 @@ export class PodRunner {
     if (this.#isStopping) return
     await Promise.all(this.#containers.map((container) => container.start()))
     this.#changed()
+  }
+
+  /** Takes note of a change to the Pod. */
+  observe({ metadata: { generation } }: Pod): void {
+    if (this.#generation === generation) return
+    this.#generation = generation
+    if (this.#containers.length > 0) this.#changed()
   }
 
   /** Stops all processes, sidecars last. A later call can shorten the grace period. */
@@ -159,7 +169,7 @@ export class PodRunner {
           pod: this.#pod,
           container,
           ports: this.#portMap,
-          podIP: loopback,
+          podIP: addressOf(this.#pod),
           nodeName,
           inherited: { ...inherited, ...(await apiAccess(client, this.#pod, directory)) },
         }),
@@ -225,12 +235,14 @@ export class PodRunner {
     }))
     const phase = phaseOf(statuses, this.#init, this.#pod.spec.restartPolicy ?? 'Always')
     const isReady = !this.#isStopping && statuses.length > 0 && statuses.every(({ ready }) => ready)
+    const podIP = addressOf(this.#pod)
     return {
       ...(this.#isOverdue ? deadlineExceeded : { phase }),
+      observedGeneration: this.#generation,
       hostIP: loopback,
       hostIPs: [{ ip: loopback }],
-      podIP: loopback,
-      podIPs: [{ ip: loopback }],
+      podIP,
+      podIPs: [{ ip: podIP }],
       startTime: this.#startedAt,
       conditions: this.#conditions(isReady, phase),
       containerStatuses: statuses,
@@ -250,6 +262,7 @@ export class PodRunner {
       const condition: PodCondition = {
         type,
         status,
+        observedGeneration: this.#generation,
         lastTransitionTime: before?.status === status ? before.lastTransitionTime : now,
         ...(isTrue ? {} : { reason: isOver ? 'PodCompleted' : 'ContainersNotReady' }),
       }
@@ -268,6 +281,13 @@ export class PodRunner {
 }
 
 const loopback = '127.0.0.1'
+/** Of Pods without processes: programs of this machine listen at the other one, this server among them. */
+const unusedLoopback = '127.0.0.2'
+
+function addressOf({ spec }: Pod): string {
+  return spec.containers.every(({ command = [] }) => command.length === 0) ? unusedLoopback : loopback
+}
+
 const deadlineExceeded = {
   phase: 'Failed',
   reason: 'DeadlineExceeded',
