@@ -9,6 +9,7 @@ import {
   startReferenceCluster,
   type ReferenceClusterOptions,
 } from '../../scripts/reference-cluster/reference-cluster.ts'
+import { factsIn } from '../../test/e2e/activator/sojourn-process.ts'
 
 /** A running API server to be measured. */
 export interface Target extends AsyncDisposable {
@@ -78,8 +79,8 @@ function kubeconfigOf(child: ChildProcess): Promise<string> {
   return new Promise((resolve, reject) => {
     const lines = createInterface({ input: stdout })
     lines.on('line', (line) => {
-      const path = /^sojourn ready .*kubeconfig=(\S+)/.exec(line)?.[1]
-      if (path) resolve(readFileSync(path, 'utf8'))
+      const { kubeconfig } = line.startsWith('sojourn ready ') ? factsIn(line) : {}
+      if (kubeconfig) resolve(readFileSync(kubeconfig, 'utf8'))
     })
     lines.on('close', () => reject(new Error('sojourn ended before it was ready')))
   })

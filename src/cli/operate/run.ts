@@ -1,6 +1,7 @@
 import { configFlags, readConfig, roles } from '../../app/config/config.ts'
 import { createLog } from '../../app/config/log.ts'
 import { UsageError, type Command } from '../terminal/command.ts'
+import { facts } from '../terminal/output.ts'
 import { findConfig } from '../terminal/connect.ts'
 import { stopped } from '../terminal/stopped.ts'
 
@@ -41,8 +42,7 @@ Examples:
     )
     if (!running) return 0
     const { server, url, proxy, tls, check } = running
-    const facts = Object.entries({ server, url, proxy, tls, check }).filter(([, value]) => value !== undefined)
-    io.out(`sojourn running ${facts.map(([name, value]) => `${name}=${value}`).join(' ')}\n`)
+    io.out(`sojourn running ${facts({ server, url, proxy, tls, check })}\n`)
     const replacedBy = await Promise.race([stopped(signal).then(() => undefined), running.replaced])
     await running.stop()
     if (replacedBy === undefined) return 0

@@ -1,6 +1,7 @@
 import { configFlags, readConfig } from '../../app/config/config.ts'
 import { createLog } from '../../app/config/log.ts'
 import type { Command } from '../terminal/command.ts'
+import { facts } from '../terminal/output.ts'
 import { stopped } from '../terminal/stopped.ts'
 
 /** Starts everything on this machine. */
@@ -23,8 +24,7 @@ Examples:
     const { startUp } = await import('../../app/embedded/up.ts')
     const running = await startUp(config, createLog(config, io))
     const { api, proxy, kubeconfig, tls, check } = running
-    const facts = Object.entries({ api, proxy, kubeconfig, tls, check }).filter(([, value]) => value !== undefined)
-    io.out(`sojourn ready ${facts.map(([name, value]) => `${name}=${value}`).join(' ')}\n`)
+    io.out(`sojourn ready ${facts({ api, proxy, kubeconfig, tls, check })}\n`)
     // A log that keeps the output must not keep a link that signs in.
     if (io.isTerminal) io.out(`Dashboard, signed in (once, within 10 minutes): ${running.dashboardLink()}\n`)
     await stopped(io.signal)

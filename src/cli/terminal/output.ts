@@ -41,6 +41,12 @@ export function print(call: Call, data: unknown, show: () => string): void {
   }
 }
 
+/** `NAME=VALUE` for all that have a value. A value with a space in it, such as a path, is a JSON string: the line can be split at spaces outside quotes. */
+export function facts(values: Readonly<Record<string, string | undefined>>): string {
+  const given = Object.entries(values).filter((entry): entry is [string, string] => entry[1] !== undefined)
+  return given.map(([name, value]) => `${name}=${/^[^\s"]+$/.test(value) ? value : JSON.stringify(value)}`).join(' ')
+}
+
 /** Names and messages are untrusted text: control characters must not reach the terminal. */
 function clean(cell: string): string {
   // eslint-disable-next-line no-control-regex

@@ -39,11 +39,18 @@ export function startSojourn(
       out += chunk.toString()
       const line = /^sojourn (?:ready|running) (.*)$/m.exec(out)?.[1]
       if (line === undefined) return
-      const said = Object.fromEntries(line.split(' ').map((pair) => pair.split(/=(.*)/s).slice(0, 2)))
-      resolve({ said, pid: child.pid!, stop })
+      resolve({ said: factsIn(line), pid: child.pid!, stop })
     })
     void ended.then(() => reject(new Error(`sojourn ${args.join(' ')} ended: ${errors || out}`)))
   })
+}
+
+/** The facts of the line that a process says once it runs. A value with a space in it is a JSON string. */
+export function factsIn(line: string): Readonly<Record<string, string>> {
+  const pairs = line.matchAll(/(\w+)=(?:("(?:[^"\\]|\\.)*")|(\S+))/g)
+  return Object.fromEntries(
+    pairs.map(([, name, text, plain]) => [name, text === undefined ? plain : (JSON.parse(text) as string)]),
+  )
 }
 
 /** A cluster to run against: the embedded server with its workloads, in a process of its own. */
@@ -53,7 +60,7 @@ export interface ClusterProcess extends AsyncDisposable {
 }
 
 export async function startCluster(): Promise<ClusterProcess> {
-  const directory = mkdtempSync(join(tmpdir(), 'cluster-'))
+  const directory = mkdtempSync(join(tmpdir(), 'a cluster-'))
   const up = await startSojourn(['up', '--only', 'api,workloads', '--port', '0', '--data', directory, '--no-durable'])
   const kubeconfig = up.said['kubeconfig']!
   const network = networkTransport(loadKubeconfig([kubeconfig], { now: () => Date.now(), env: {} }))
