@@ -1,3 +1,4 @@
+import { asPod } from './operate/as-pod.ts'
 import { approve } from './act/approve.ts'
 import { cascade } from './show/cascade.ts'
 import type { Command } from './terminal/command.ts'
@@ -30,6 +31,7 @@ export const commands: readonly Command[] = [
   run,
   install,
   demo,
+  asPod,
   dashboard,
   status,
   env,

@@ -16,7 +16,9 @@ export async function main(argv: readonly string[], io: Io): Promise<number> {
   if (name === '__demo-shop') return (await import('./operate/demo.ts')).serveShop(io)
   const command = await commandNamed(name)
   if (!command) return unknownCommand(name, io)
-  if (rest.includes('--help') || rest.includes('-h')) return help(name, io)
+  // What follows `--` is not for this program.
+  const own = rest.slice(0, rest.indexOf('--') >>> 0)
+  if (own.includes('--help') || own.includes('-h')) return help(name, io)
   try {
     const { words, flags } = parse(command, rest)
     return (await command.run({ words, flags, io })) ?? 0

@@ -8,7 +8,8 @@ import type { Pod } from '../types.ts'
 
 /**
  * What tells a process where the API server is, and as whom it may talk to it. A local process has no volumes, so that the token
- * is in a kubeconfig instead, which client libraries and kubectl read. Empty while the server does not listen.
+ * is in a kubeconfig instead, which client libraries and kubectl read; beside it are the files that a container finds in its
+ * token volume. Empty while the server does not listen.
  */
 export async function apiAccess(client: Client, pod: Pod, directory: string): Promise<Record<string, string>> {
   const { name, namespace = '', uid } = pod.metadata
@@ -32,10 +33,11 @@ export async function apiAccess(client: Client, pod: Pod, directory: string): Pr
   )
   const { token } = issued.status as { token: string }
   const authority = await client.get<StoredObject>(configMaps, { namespace, name: 'kube-root-ca.crt' })
-  const ca = Buffer.from((authority.data as Record<string, string>)['ca.crt'] ?? '').toString('base64')
+  const { 'ca.crt': certificate = '' } = authority.data as Record<string, string>
+  const ca = Buffer.from(certificate).toString('base64')
   const server = `https://${host.includes(':') ? `[${host}]` : host}:${port}`
-  const file = join(directory, uid, 'kubeconfig')
-  mkdirSync(join(directory, uid), { recursive: true })
+  const own = join(directory, uid)
+  mkdirSync(own, { recursive: true })
   const config = {
     apiVersion: 'v1',
     kind: 'Config',
@@ -44,8 +46,9 @@ export async function apiAccess(client: Client, pod: Pod, directory: string): Pr
     users: [{ name: 'pod', user: { token } }],
     contexts: [{ name: 'pod', context: { cluster: 'pod', user: 'pod', namespace } }],
   }
-  writeFileSync(file, JSON.stringify(config), { mode: 0o600 })
-  return { ...found, KUBECONFIG: file }
+  const files = { token, 'ca.crt': certificate, namespace, kubeconfig: JSON.stringify(config) }
+  for (const [file, text] of Object.entries(files)) writeFileSync(join(own, file), text, { mode: 0o600 })
+  return { ...found, KUBECONFIG: join(own, 'kubeconfig') }
 }
 
 type Slice = { readonly endpoints?: { addresses: string[] }[]; readonly ports?: { port?: number }[] }

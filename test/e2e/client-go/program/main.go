@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -32,6 +33,10 @@ import (
 var namespace = os.Args[2]
 
 func main() {
+	if os.Args[1] == "in-cluster" {
+		inCluster()
+		return
+	}
 	config, err := clientcmd.BuildConfigFromFlags("", os.Args[1])
 	must(err)
 	config.QPS, config.Burst = 1000, 1000
@@ -48,6 +53,26 @@ func main() {
 	serverSideApply(ctx, client)
 	paging(ctx, client)
 	leaderElection(ctx, client)
+}
+
+// inCluster reads as an operator in a Pod does: by the token at the fixed path, and by nothing else.
+func inCluster() {
+	os.Unsetenv("KUBECONFIG")
+	config, err := rest.InClusterConfig()
+	must(err)
+	ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
+	defer cancel()
+	client := kubernetes.NewForConfigOrDie(config)
+	review, err := client.AuthenticationV1().SelfSubjectReviews().Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
+	must(err)
+	fmt.Println(review.Status.UserInfo.Username)
+	_, err = client.CoreV1().ConfigMaps(namespace).Get(ctx, "kube-root-ca.crt", metav1.GetOptions{})
+	check("allowed by its Role", err == nil)
+	_, err = client.CoreV1().Secrets(namespace).List(ctx, metav1.ListOptions{})
+	check("refused otherwise", apierrors.IsForbidden(err))
+	own, err := os.ReadFile("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
+	must(err)
+	fmt.Println(string(own), os.Getenv("POD_NAME"), os.Getuid())
 }
 
 // protobuf is what typed clients use by default.
