@@ -27,6 +27,8 @@ ${table('Package', runtime, ([test]) => `\`pkg/${test.slice(0, test.indexOf(':')
 
 ${reasons(runtime)}
 
+Each line that the run prints says which group is where, and each group has a log of its own in the folder that it names. \`npm run test:conformance -- -t sig-apps\` runs one group.
+
 Run \`RECORD=1 npm run test:conformance\` to write the outcomes of a run as the new list, then give each new failure a reason.
 `
 }

@@ -17,16 +17,16 @@ export function readOutcomes(suite: string): Outcomes {
 }
 
 /**
- * What a run found, as a list, beside the listed outcomes, both only of specs that begin with `prefix`. With RECORD set
+ * What a run found, as a list, beside the listed outcomes, both only of the specs that this run `includes`. With RECORD set
  * the found one becomes the new list, where a new failure gets its message as the reason, to be replaced by hand.
  */
 export function compareOutcomes(
   suite: string,
   found: ReadonlyMap<string, FoundOutcome>,
-  prefix = '',
+  includes: (spec: string) => boolean,
 ): { readonly found: Outcomes; readonly listed: Outcomes } {
   const all = readOutcomes(suite)
-  const listed = Object.fromEntries(Object.entries(all).filter(([spec]) => spec.startsWith(prefix)))
+  const listed = Object.fromEntries(Object.entries(all).filter(([spec]) => includes(spec)))
   const now = { ...listed }
   for (const [spec, { outcome, message = '' }] of found)
     if (listed[spec]?.outcome !== outcome) now[spec] = outcome === 'pass' ? { outcome } : { outcome, reason: message }
