@@ -91,7 +91,8 @@ function changeOf(type: DiscoveredType, item: StoredObject, revision: number): C
   const { managedFields: _, ...metadata } = item.metadata
   metadata.resourceVersion = String(revision)
   const object = { ...item, apiVersion: apiVersionOf(type), kind: type.kind, metadata }
-  const { namespace = '', name, uid = '', ownerReferences = [] } = metadata
+  const { namespace = '', name, ownerReferences = [] } = metadata
+  const { uid = '' } = metadata as Partial<typeof metadata>
   return {
     type: 'create',
     resource: groupResource(type),
