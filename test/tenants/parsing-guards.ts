@@ -41,7 +41,7 @@ export const parsingGuards: readonly Guard[] = [
     ],
   ]),
   ...inFile('src/apiserver/store/sqlite-store.ts', [
-    ['97: nobody else reads the store', '  keepPrivate(options.path)\n', ''],
+    ['97: nobody else reads the store', '  if (options.path !== memoryPath) keepPrivate(options.path)\n', ''],
   ]),
   ...inFile('src/app/cluster/run.ts', [
     ['95: keeps its Lease while', 'client: new Client(network.transport), clock', 'client, clock'],

@@ -132,6 +132,24 @@ describe('the API over TLS', () => {
   })
 
   it.each([
+    [
+      'JSON',
+      'application/json',
+      '{"kind":"Event","apiVersion":"v1","metadata":{"name":"e"},"count":1,"involvedObject":{"namespace":"default"},"x":9223372036854775807}',
+    ],
+    [
+      'YAML',
+      'application/yaml',
+      'kind: Event\napiVersion: v1\nmetadata: {name: e}\ninvolvedObject: {namespace: default}\nx: 9223372036854775807',
+    ],
+  ])('does not round an integer in silence, in %s', async (_, type, body) => {
+    const path = '/api/v1/namespaces/default/events?dryRun=All&fieldValidation=Strict'
+    const { status, text } = await post(path, body, { 'content-type': type })
+    expect(status).toBe(400)
+    expect(text).toContain('integer stored as 9223372036854776000: beyond 9007199254740991 it is rounded')
+  })
+
+  it.each([
     ['declared', { 'content-length': String(4 * 1024 * 1024) }],
     ['not declared', { 'transfer-encoding': 'chunked' }],
   ])('refuses a body above 3 MiB whose size is %s', async (_, headers) => {

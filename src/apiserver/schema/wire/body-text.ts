@@ -5,7 +5,7 @@ import { limits } from '../../../parsing/limits.ts'
 import { ParseRefusal } from '../../../parsing/parse-refusal.ts'
 import { readYaml } from '../../../parsing/yaml-text.ts'
 import { isTextTooDeep } from './depth.ts'
-import { goJsonError, inexact, parseJson } from './json-text.ts'
+import { goJsonError, isUnsafe, parseJson, type ParsedJson } from './json-text.ts'
 import { decodeProtobuf } from './protobuf.ts'
 
 /** A body as it came, and the format it is said to have. */
@@ -19,7 +19,7 @@ export interface BodyText {
 /** What a body says. */
 export interface BodyValue {
   readonly value: unknown
-  /** Fields or keys that occur more than once, as sentences. */
+  /** Fields or keys that occur more than once, and integers that are not stored as they are, as sentences. */
   readonly duplicates: readonly string[]
 }
 
@@ -39,10 +39,9 @@ export function read({ bytes, format, assume }: BodyText): BodyValue {
 export function readMislabelled(text: string): BodyValue | undefined {
   if (!text.trimStart().startsWith('{') || isTextTooDeep(text)) return undefined
   try {
-    const { value, duplicates } = parseJson(text)
-    return duplicates.length > 0 ? undefined : { value, duplicates }
-  } catch (error) {
-    if (!(error instanceof SyntaxError)) throw error
+    const json = parseJson(text)
+    return json.duplicates.length > 0 ? undefined : withSentences(json)
+  } catch {
     // Flow-style YAML also starts with a brace.
     return undefined
   }
@@ -56,13 +55,13 @@ function readYamlOrJson(text: string): BodyValue {
   const json = readMislabelled(text)
   if (json) return bounded(json)
   const { documents, duplicates } = readYaml(text, limits.apiYaml)
-  if (/\d{16}/.test(text)) JSON.stringify(documents, refuseInexact)
-  return { value: documents[0] ?? null, duplicates }
-}
-
-function refuseInexact(_key: string, value: unknown): unknown {
-  if (Number.isInteger(value) && !Number.isSafeInteger(value)) throw inexact(String(value))
-  return value
+  const rounded: string[] = []
+  const note = (_key: string, item: unknown): unknown => {
+    if (isUnsafe(item)) rounded.push(sentenceOf(item))
+    return item
+  }
+  if (/\d{16}/.test(text)) JSON.stringify(documents[0], note)
+  return { value: documents[0] ?? null, duplicates: [...duplicates, ...rounded] }
 }
 
 function readJson(text: string): BodyValue {
@@ -78,8 +77,14 @@ function readJson(text: string): BodyValue {
 /** Go's words. */
 const tooDeep = 'exceeded max depth'
 
-function withSentences({ value, duplicates }: BodyValue): BodyValue {
-  return { value, duplicates: duplicates.map((path) => `duplicate field ${JSON.stringify(path)}`) }
+function withSentences({ value, duplicates, rounded }: ParsedJson): BodyValue {
+  const fields = duplicates.map((path) => `duplicate field ${JSON.stringify(path)}`)
+  return { value, duplicates: [...fields, ...rounded.map(sentenceOf)] }
+}
+
+/** kube-apiserver stores integers of 64 bits, this server doubles. */
+function sentenceOf(rounded: number): string {
+  return `integer stored as ${rounded}: beyond ${Number.MAX_SAFE_INTEGER} it is rounded`
 }
 
 function bounded(body: BodyValue): BodyValue {

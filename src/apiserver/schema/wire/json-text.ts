@@ -1,31 +1,31 @@
-import { ParseRefusal } from '../../../parsing/parse-refusal.ts'
 import { endOfString, maxDepth } from './depth.ts'
 
-/** A parsed JSON document and its duplicate keys. */
+/** A parsed JSON document, its duplicate keys, and the integers that it changes. */
 export interface ParsedJson {
   readonly value: unknown
+  /** Integers beyond 2⁵³, as they are in `value`, that the text has otherwise. */
+  readonly rounded: readonly number[]
   /** Paths of duplicate keys, such as `spec.containers[0].name`. The last value of a key wins. */
   readonly duplicates: readonly string[]
 }
 
-/** Parses JSON text; throws SyntaxError when it is not JSON, and ParseRefusal for an integer that would become another one. */
+/** Parses JSON text; throws SyntaxError when it is not JSON. */
 export function parseJson(text: string): ParsedJson {
+  const rounded: number[] = []
+  const note = (_key: string, item: unknown, { source = '' }: { readonly source?: string } = {}): unknown => {
+    if (isUnsafe(item) && /^-?\d+$/.test(source) && source !== String(item)) rounded.push(item)
+    return item
+  }
   // A reviver takes ten times as long, and few bodies have so many digits in a row.
-  const value = (/\d{16}/.test(text) ? JSON.parse(text, exactly) : JSON.parse(text)) as unknown
+  const value = (/\d{16}/.test(text) ? JSON.parse(text, note) : JSON.parse(text)) as unknown
   // Fast path: a duplicate key is in the text but not in the value, so equal counts mean there is none.
-  if (countColons(text) === countKeys(value)) return { value, duplicates: [] }
-  return { value, duplicates: duplicateKeys(text) }
+  if (countColons(text) === countKeys(value)) return { value, duplicates: [], rounded }
+  return { value, duplicates: duplicateKeys(text), rounded }
 }
 
-function exactly(_key: string, value: unknown, { source = '' }: { readonly source?: string } = {}): unknown {
-  if (typeof value === 'number' && !Number.isSafeInteger(value) && /^-?\d+$/.test(source) && source !== String(value))
-    throw inexact(source)
-  return value
-}
-
-/** kube-apiserver stores integers of 64 bits, this server doubles. */
-export function inexact(integer: string): ParseRefusal {
-  return new ParseRefusal('syntax', `the integer ${integer} cannot be stored: it is beyond ${Number.MAX_SAFE_INTEGER}`)
+/** Whether it is an integer that neighbours are rounded to. */
+export function isUnsafe(value: unknown): value is number {
+  return Number.isInteger(value) && !Number.isSafeInteger(value)
 }
 
 function countColons(text: string): number {

@@ -1,6 +1,5 @@
 import { limits as apiLimits, type Limits } from '../../../parsing/limits.ts'
 import { ParseRefusal } from '../../../parsing/parse-refusal.ts'
-import { inexact } from './json-text.ts'
 
 /** Reads the protobuf wire format. Throws RangeError for reads out of bounds. */
 export class ProtobufReader {
@@ -36,7 +35,7 @@ export class ProtobufReader {
     return tag
   }
 
-  /** A signed integer. */
+  /** A signed integer; beyond 2⁵³ rounded to the nearest double. */
   varint(): number {
     const buffer = this.#buffer
     const first = buffer[this.at++]
@@ -53,10 +52,7 @@ export class ProtobufReader {
         low |= bits << 28
         high |= bits >>> 4
       } else high |= bits << (shift - 32)
-      if (byte >= 0x80) continue
-      const value = high === 0 ? low >>> 0 : (high | 0) * 4_294_967_296 + (low >>> 0)
-      if (!Number.isSafeInteger(value)) throw inexact(String(value))
-      return value
+      if (byte < 0x80) return high === 0 ? low >>> 0 : (high | 0) * 4_294_967_296 + (low >>> 0)
     }
     throw new RangeError('an integer is too long')
   }
