@@ -117,13 +117,7 @@ export class Client {
     type: ResourceType,
     options: WatchOptions = {},
   ): AsyncGenerator<WatchEvent<T>, void, undefined> {
-    const { stream } = await this.request({
-      method: 'GET',
-      path: resourcePath(type, options),
-      query: { ...listQuery(options), watch: 'true' },
-      headers: acceptOf(options),
-      ...withSignal(options.signal),
-    })
+    const { stream } = await this.request(watchRequest(type, options))
     if (!stream) throw new TransportError(`the server answered a watch of ${type.plural} without a stream`)
     for await (const event of stream) {
       if (!isWatchEvent(event))
@@ -242,6 +236,17 @@ const jsonHeaders = { accept: json, 'content-type': json }
 
 function acceptOf({ metadataOnly }: { readonly metadataOnly?: boolean }, suffix = ''): Record<string, string> {
   return { accept: metadataOnly ? `${json};as=PartialObjectMetadata${suffix};g=meta.k8s.io;v=v1,${json}` : json }
+}
+
+/** What opens a watch. */
+export function watchRequest(type: ResourceType, options: WatchOptions): ApiRequest {
+  return {
+    method: 'GET',
+    path: resourcePath(type, options),
+    query: { ...listQuery(options), watch: 'true' },
+    headers: acceptOf(options),
+    ...withSignal(options.signal),
+  }
 }
 
 function listQuery(options: ListOptions & WatchOptions): Record<string, string> {

@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs'
+
 /** Who we are to a server: at most one of token, password and certificate is in use. */
 export interface Credentials {
   readonly token?: string
@@ -25,6 +27,17 @@ export interface ClusterConfig {
   credentials(): Promise<Credentials>
   /** Forgets credentials that the server refused, so that the next ones are fresh. */
   refresh?(): void
+}
+
+/** The text of a file that someone named; throws ConfigError. */
+export function readNamed(path: string): string {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch (error) {
+    throw new ConfigError(`cannot read ${path}: ${(error as NodeJS.ErrnoException).code ?? (error as Error).message}`, {
+      cause: error,
+    })
+  }
 }
 
 /** A configuration that cannot be used: says what, where and how to mend it. */

@@ -1,7 +1,6 @@
 import { X509Certificate } from 'node:crypto'
-import { readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
-import { ConfigError, type ClusterConfig, type Credentials } from './cluster-config.ts'
+import { ConfigError, readNamed, type ClusterConfig, type Credentials } from './cluster-config.ts'
 import { execCredentials, type ExecPlugin } from './exec-credentials.ts'
 import { fileToken } from './token-file.ts'
 import { limits } from '../parsing/limits.ts'
@@ -89,7 +88,7 @@ interface KubeconfigUser {
 }
 
 function readKubeconfig(path: string): Kubeconfig {
-  const config = parseText(readText(path), path)
+  const config = parseText(readNamed(path), path)
   const beside = (file: string | undefined) => (file === undefined ? undefined : resolve(dirname(path), file))
   return {
     ...config,
@@ -195,17 +194,7 @@ function checkServer(server: string | undefined, origin: string): string {
 
 function pem(data: string | undefined, path: string | undefined): string | undefined {
   if (data) return Buffer.from(data, 'base64').toString('utf8')
-  return path === undefined ? undefined : readText(path)
-}
-
-function readText(path: string): string {
-  try {
-    return readFileSync(path, 'utf8')
-  } catch (error) {
-    throw new ConfigError(`cannot read ${path}: ${(error as NodeJS.ErrnoException).code ?? (error as Error).message}`, {
-      cause: error,
-    })
-  }
+  return path === undefined ? undefined : readNamed(path)
 }
 
 async function readForeign(text: string, origin: string): Promise<Kubeconfig> {

@@ -83,6 +83,14 @@ export const cidrFaults: NameCheck = (text) => {
   return isFine ? [] : ['must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)']
 }
 
+/** A text as it may be part of a name: lower case, with dashes for what no label holds. */
+export function nameFrom(text: string): string {
+  return text
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9-]+/g, '-')
+    .replaceAll(/^-+|-+$/g, '')
+}
+
 function prefixFaults(prefix: string | undefined): readonly string[] {
   if (prefix === undefined) return []
   if (prefix === '') return ['prefix part must be non-empty']

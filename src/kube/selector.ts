@@ -11,11 +11,13 @@ export interface Requirement {
 /** The `labelSelector` of a spec, as Kubernetes writes it. */
 export interface LabelSelector {
   readonly matchLabels?: Readonly<Record<string, string>>
-  readonly matchExpressions?: readonly {
-    readonly key: string
-    readonly operator: string
-    readonly values?: readonly string[]
-  }[]
+  readonly matchExpressions?: readonly Expression[]
+}
+
+interface Expression {
+  readonly key: string
+  readonly operator: string
+  readonly values?: readonly string[]
 }
 
 /** Parses `a=b,c in (d,e),!f,g>1` as the list endpoint's `labelSelector`; throws BadRequest on anything else. */
@@ -88,12 +90,7 @@ export function formatSelector(requirements: readonly Requirement[]): string {
     .join(',')
 }
 
-function requirementOf(expression: {
-  readonly key: string
-  readonly operator: string
-  readonly values?: readonly string[]
-}): Requirement {
-  const { key, operator, values = [] } = expression
+function requirementOf({ key, operator, values = [] }: Expression): Requirement {
   switch (operator) {
     case 'In':
     case 'NotIn':

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { departure, type Departure, type DepartureSpec } from '../../apis/departure.ts'
 import { sojournNamespace } from '../../apis/group.ts'
+import { nameFrom } from '../../kube/names.ts'
 import type { KubeObject, ObjectRef, StoredObject } from '../../kube/object.ts'
 import { isSecret } from '../../kube/redact.ts'
 import { isNamespaceTerminating, isStatusError } from '../../kube/status-error.ts'
@@ -49,11 +50,7 @@ export interface RecordFacts {
 export function recordName(cluster: string, object: KubeObject): string {
   const { uid = '', name = '' } = object.metadata
   const digest = createHash('sha256').update(`${cluster}/${uid}`).digest('hex').slice(0, 12)
-  const readable = `${object.kind}-${name}`
-    .toLowerCase()
-    .replaceAll(/[^a-z0-9-]+/g, '-')
-    .replaceAll(/^-+|-+$/g, '')
-    .slice(0, 200)
+  const readable = nameFrom(`${object.kind}-${name}`).slice(0, 200)
   return readable ? `${readable}-${digest}` : digest
 }
 

@@ -1,5 +1,4 @@
-import type { Client, WatchOptions } from '../../client/client.ts'
-import { resourcePath } from '../../client/resource-path.ts'
+import { type Client, watchRequest, type WatchOptions } from '../../client/client.ts'
 import { TransportError } from '../../client/transport-error.ts'
 import type { ResourceType, StoredObject } from '../../kube/object.ts'
 import { StatusError } from '../../kube/status-error.ts'
@@ -14,14 +13,7 @@ export async function openWatch(
   type: ResourceType,
   options: WatchOptions,
 ): Promise<AsyncIterable<unknown>> {
-  const { signal, metadataOnly } = options
-  const { stream } = await reader.request({
-    method: 'GET',
-    path: resourcePath(type, options.namespace ? { namespace: options.namespace } : {}),
-    query: queryOf(options),
-    headers: { accept: metadataOnly ? `${json};as=PartialObjectMetadata;g=meta.k8s.io;v=v1,${json}` : json },
-    ...(signal ? { signal } : {}),
-  })
+  const { stream } = await reader.request(watchRequest(type, options))
   if (!stream) throw new TransportError(`the watch of ${type.plural} was answered without a stream`)
   return stream
 }
@@ -49,20 +41,4 @@ export class GarbledError extends TransportError {}
 /** Whether a failure means that the stream's content, rather than its connection, was broken. */
 export function isGarbled(error: unknown): boolean {
   return error instanceof GarbledError || (error instanceof TransportError && error.cause instanceof SyntaxError)
-}
-
-const json = 'application/json'
-
-function queryOf(options: WatchOptions): Record<string, string> {
-  const { labelSelector, fieldSelector, resourceVersion, resourceVersionMatch, timeoutSeconds } = options
-  return {
-    watch: 'true',
-    ...(labelSelector ? { labelSelector } : {}),
-    ...(fieldSelector ? { fieldSelector } : {}),
-    ...(resourceVersion === undefined ? {} : { resourceVersion }),
-    ...(resourceVersionMatch ? { resourceVersionMatch } : {}),
-    ...(options.allowWatchBookmarks ? { allowWatchBookmarks: 'true' } : {}),
-    ...(options.sendInitialEvents ? { sendInitialEvents: 'true' } : {}),
-    ...(timeoutSeconds ? { timeoutSeconds: String(timeoutSeconds) } : {}),
-  }
 }

@@ -7,6 +7,7 @@ import {
   type CandidateStatus,
   type CleanupCandidate,
 } from '../../../apis/cleanup-candidate.ts'
+import { nameFrom } from '../../../kube/names.ts'
 import type { KubeObject } from '../../../kube/object.ts'
 import { formatTime, parseTime } from '../../../kube/time.ts'
 import type { WorkScheduleSpec } from '../../../apis/work-schedule.ts'
@@ -22,12 +23,7 @@ export function candidateName(
 ): string {
   const identity = JSON.stringify([policy, resource.cluster, resourceKey(resource)])
   const digest = createHash('sha256').update(identity).digest('hex').slice(0, 16)
-  const readable = `${resource.kind}-${resource.name}`
-    .toLowerCase()
-    .replaceAll(/[^a-z0-9-]+/g, '-')
-    .replaceAll(/^-+|-+$/g, '')
-    .slice(0, 180)
-    .replace(/-+$/, '')
+  const readable = nameFrom(`${resource.kind}-${resource.name}`).slice(0, 180).replace(/-+$/, '')
   return readable ? `${readable}-${digest}` : digest
 }
 

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { cleanupOptOut, type CleanupOptOut } from '../../../apis/cleanup-opt-out.ts'
 import type { Client } from '../../../client/client.ts'
 import { isLiveOptOut } from '../../../departures/door/protection.ts'
+import { nameFrom } from '../../../kube/names.ts'
 import { parseApiVersion, type KubeObject } from '../../../kube/object.ts'
 import { ignoring } from '../../../kube/status-error.ts'
 import { formatTime, parseTime } from '../../../kube/time.ts'
@@ -13,12 +14,7 @@ export function optOutName(resource: ResourceRef): string {
   const { provider, cluster = '', account = '', region = '', kind, namespace = '', name, uid } = resource
   const identity = JSON.stringify([provider, cluster, account, region, kind, namespace, name, uid])
   const digest = createHash('sha256').update(identity).digest('hex').slice(0, 16)
-  const readable = `${kind}-${name}`
-    .toLowerCase()
-    .replaceAll(/[^a-z0-9-]+/g, '-')
-    .replaceAll(/^-+|-+$/g, '')
-    .slice(0, 180)
-  return `keep-${readable}-${digest}`
+  return `keep-${nameFrom(`${kind}-${name}`).slice(0, 180)}-${digest}`
 }
 
 /** The name of an opt-out that names a resource by kind and name, without a uid. */
