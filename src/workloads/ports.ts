@@ -2,15 +2,11 @@ import type { Client } from '../client/client.ts'
 import type { KubeObject, ResourceType, StoredObject } from '../kube/object.ts'
 import { deepEqual } from '../kube/patches/patch.ts'
 import { ignoring, isNamespaceTerminating } from '../kube/status-error.ts'
-import type { ControllerPorts } from '../runtime/controller/controller.ts'
+import type { ClusterPorts } from '../runtime/controller/controller.ts'
 import type { EventRecorder } from '../runtime/observability/event-recorder.ts'
-import type { Informers } from '../runtime/cache/informers.ts'
 
 /** What every workload controller needs. */
-export interface WorkloadPorts {
-  readonly client: Client
-  readonly informers: Informers
-  readonly ports: ControllerPorts
+export interface WorkloadPorts extends ClusterPorts {
   readonly events: EventRecorder
 }
 

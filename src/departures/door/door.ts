@@ -1,3 +1,4 @@
+import type { ClusterPorts } from '../../runtime/controller/controller.ts'
 import { holdFinalizer } from '../../apis/bond.ts'
 import { departure, type Departure } from '../../apis/departure.ts'
 import { sojournNamespace } from '../../apis/group.ts'
@@ -67,6 +68,12 @@ export interface DepartRequest {
 
 type Judged = Pick<DepartRequest, 'uid' | 'resourceVersion' | 'schedules' | 'dryRun'> & {
   readonly subject: Pick<Subject, 'cluster' | 'ref'>
+}
+
+/** What a system that deletes through the door works with. */
+export interface SystemPorts extends ClusterPorts {
+  readonly door: Door
+  readonly events: EventRecorder
 }
 
 export interface DoorPorts {

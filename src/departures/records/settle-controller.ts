@@ -4,17 +4,13 @@ import type { Key } from '../../kube/key.ts'
 import { type ResourceType, type StoredObject, placeOf } from '../../kube/object.ts'
 import { ignoring } from '../../kube/status-error.ts'
 import { formatTime, parseTime } from '../../kube/time.ts'
-import { Controller, type ControllerPorts } from '../../runtime/controller/controller.ts'
-import type { Informers } from '../../runtime/cache/informers.ts'
+import { Controller, type ClusterPorts } from '../../runtime/controller/controller.ts'
 import { settled, wakeAt, type Outcome } from '../../runtime/controller/outcome.ts'
 import { removeOwn } from '../subjects/own-machinery.ts'
 import { pageTypes, recordOfPage } from './pages.ts'
 import { pageLabel, recordsOnly } from './record.ts'
 
-export interface SettleOptions {
-  readonly client: Client
-  readonly informers: Informers
-  readonly ports: ControllerPorts
+export interface SettleOptions extends ClusterPorts {
   /** The client of a cluster by name; undefined while that cluster is not available. */
   readonly clusterClient?: (cluster: string) => Client | undefined
   /** The systems whose records are settled: this process may lack the right to read the objects of others. Defaults to all. */

@@ -1,5 +1,7 @@
+import type { Client } from '../../client/client.ts'
 import type { Key } from '../../kube/key.ts'
 import type { Alarms } from './alarms.ts'
+import type { Informers } from '../cache/informers.ts'
 import type { BackoffOptions } from '../time/backoff.ts'
 import type { Clock } from '../time/clock.ts'
 import type { Logger } from '../observability/log.ts'
@@ -17,6 +19,14 @@ export interface ControllerPorts {
   readonly alarms?: Alarms
   /** Whether this process may act now; while it may not, keys wait. Defaults to always. */
   readonly mayAct?: () => boolean
+}
+
+/** What the controllers of every system work with. */
+export interface ClusterPorts {
+  /** The home cluster. */
+  readonly client: Client
+  readonly informers: Informers
+  readonly ports: ControllerPorts
 }
 
 export interface ControllerOptions {

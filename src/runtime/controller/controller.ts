@@ -15,7 +15,7 @@ import { TerminalError, type Outcome } from './outcome.ts'
 import { systemRandom } from '../time/random.ts'
 import { WorkQueue, type Priority } from './work-queue.ts'
 
-export type { ControllerOptions, ControllerPorts } from './controller-options.ts'
+export type { ClusterPorts, ControllerOptions, ControllerPorts } from './controller-options.ts'
 
 type Source = Follower & Pick<Informer, 'type' | 'cluster'>
 

@@ -1,3 +1,4 @@
+import type { TriggersParts } from './reconcile/triggers.ts'
 import type { Client } from '../../client/client.ts'
 import { endpointSlices, horizontalPodAutoscalers, secrets, services } from '../../kube/core-types.ts'
 import type { Key } from '../../kube/key.ts'
@@ -73,18 +74,12 @@ export interface ActivatorOptions {
 }
 
 /** An activator's parts, wired but not started. */
-export interface ActivatorParts extends Core {
-  readonly queues: WorkQueues
+export interface ActivatorParts extends TriggersParts {
   readonly sleepRules: SleepRules
-  readonly governance: Governance
-  readonly publisher: Publisher
   readonly listeners: PortListeners
-  readonly takeover: TakeoverReconciler
   readonly tls: { readonly secrets: Informer; readonly certificates: CertificatePublisher } | undefined
   /** Undefined where one namespace is served: nothing there can be taken from another. */
   readonly domains: DomainStore | undefined
-  /** Reports what keeps the ready pods of a Service from being reached. */
-  readonly noteFault: (service: string, fault: string) => void
 }
 
 /** What the parts call back; none is called before they are started. */

@@ -1,14 +1,12 @@
-import type { Client } from '../../client/client.ts'
 import { DepartTogether, type Transact } from '../../departures/door/depart-together.ts'
 import { transactOverApi } from '../../departures/door/transact-over-api.ts'
-import type { Door } from '../../departures/door/door.ts'
+import type { SystemPorts } from '../../departures/door/door.ts'
 import { sojournGroup } from '../../apis/group.ts'
 import { customResourceDefinitions } from '../../kube/core-types.ts'
 import { keyOf, keyToString, type Key } from '../../kube/key.ts'
 import type { ResourceType, StoredObject } from '../../kube/object.ts'
 import { parseLongDuration, parseTime } from '../../kube/time.ts'
-import { Controller, type ControllerPorts } from '../../runtime/controller/controller.ts'
-import type { EventRecorder } from '../../runtime/observability/event-recorder.ts'
+import { Controller } from '../../runtime/controller/controller.ts'
 import type { Informer } from '../../runtime/cache/informer.ts'
 import type { Informers } from '../../runtime/cache/informers.ts'
 import type { Http } from '../../runtime/http/http.ts'
@@ -27,14 +25,9 @@ import { actorOf, type CleanerPorts, type Notices } from './ports.ts'
 import { TargetWatches } from './target-watches.ts'
 import { tell } from './tell.ts'
 
-export interface CleanerOptions {
-  readonly client: Client
-  readonly informers: Informers
-  readonly door: Door
-  readonly events: EventRecorder
+export interface CleanerOptions extends SystemPorts {
   /** How it acts for the Cleaners' authors. */
   readonly actAs: ActsFor
-  readonly ports: ControllerPorts
   /** Cleaner or ConditionalTTL: one controller each, the same in all but the type. */
   readonly type: ResourceType
   /** Reaches the sinks that users name. */

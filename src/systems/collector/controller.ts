@@ -1,13 +1,10 @@
 import { bond, type Bond } from '../../apis/bond.ts'
-import type { Client } from '../../client/client.ts'
-import type { Door } from '../../departures/door/door.ts'
+import type { SystemPorts } from '../../departures/door/door.ts'
 import type { Key } from '../../kube/key.ts'
 import type { ResourceType, StoredObject } from '../../kube/object.ts'
 import { isForegroundDeletion } from '../../kube/owner-rule.ts'
-import { Controller, type ControllerPorts } from '../../runtime/controller/controller.ts'
-import type { EventRecorder } from '../../runtime/observability/event-recorder.ts'
+import { Controller } from '../../runtime/controller/controller.ts'
 import type { Change } from '../../runtime/cache/informer.ts'
-import type { Informers } from '../../runtime/cache/informers.ts'
 import { settled, wakeAt, type Outcome } from '../../runtime/controller/outcome.ts'
 import { parseTime } from '../../kube/time.ts'
 import { DependentDeleter, type InProcessDeleter } from './owners/dependent-deleter.ts'
@@ -22,12 +19,7 @@ import { Sweep } from './owners/sweep.ts'
 import { BondEdges } from './graph/bond-edges.ts'
 import { ClusterWatch, type ClusterChange } from './watch/cluster-watch.ts'
 
-export interface CollectorOptions {
-  readonly client: Client
-  readonly informers: Informers
-  readonly door: Door
-  readonly events: EventRecorder
-  readonly ports: ControllerPorts
+export interface CollectorOptions extends SystemPorts {
   /** Whether this collector acts on owner references: on the embedded server it does; on a real cluster Kubernetes' garbage collector does. */
   readonly ownsReferences: boolean
   /** Whether an object with this uid exists, answered by the embedded server's store. */

@@ -1,28 +1,20 @@
 import { environmentClass as classKind, type EnvironmentClass } from '../../apis/environment-class.ts'
 import { environment as environmentKind, type Environment } from '../../apis/environment.ts'
-import type { Client } from '../../client/client.ts'
 import { healthStatus } from '../../kube/conditions.ts'
 import { namespaces } from '../../kube/core-types.ts'
 import { keyOf } from '../../kube/key.ts'
 import type { StoredObject } from '../../kube/object.ts'
 import { deepEqual } from '../../kube/patches/patch.ts'
 import { matches } from '../../kube/selector.ts'
-import type { Informers } from '../../runtime/cache/informers.ts'
-import { Controller, type ControllerPorts } from '../../runtime/controller/controller.ts'
+import { Controller, type ClusterPorts } from '../../runtime/controller/controller.ts'
 import { settled, wakeAt, type Outcome } from '../../runtime/controller/outcome.ts'
 import { readClass } from './decision/rules.ts'
-
-export interface ClassOptions {
-  readonly client: Client
-  readonly informers: Informers
-  readonly ports: ControllerPorts
-}
 
 /** Counts are collected for this long: a hundred new environments are one write. */
 const pauseMs = 2000
 
 /** Reports on each EnvironmentClass: how many environments it has, and what is wrong with it. */
-export function classController({ client, informers, ports }: ClassOptions): Controller {
+export function classController({ client, informers, ports }: ClusterPorts): Controller {
   const classes = informers.open<EnvironmentClass>(client, classKind.type)
   const environments = informers.open<Environment>(client, environmentKind.type, {
     indexes: { class: ({ spec }) => [spec.className] },

@@ -5,9 +5,8 @@ import {
   type EnvironmentStatus,
 } from '../../apis/environment.ts'
 import { type NotificationChannel } from '../../apis/notification-channel.ts'
-import type { Client } from '../../client/client.ts'
 import { sentenceOf } from '../../departures/door/because.ts'
-import type { Door } from '../../departures/door/door.ts'
+import type { SystemPorts } from '../../departures/door/door.ts'
 import { restoredFrom } from '../../departures/restore/manifest-for-create.ts'
 import { ownLabel, removeOwn } from '../../departures/subjects/own-machinery.ts'
 import { BoundedMap } from '../../kube/basics/bounded-map.ts'
@@ -21,13 +20,11 @@ import { ignoring, isStatusError } from '../../kube/status-error.ts'
 import { formatTime, parseTime } from '../../kube/time.ts'
 import type { Channel } from '../../notices/notice.ts'
 import type { Informer } from '../../runtime/cache/informer.ts'
-import type { Informers } from '../../runtime/cache/informers.ts'
 import type { WatchError } from '../../runtime/cache/reflector.ts'
-import { Controller, type ControllerPorts } from '../../runtime/controller/controller.ts'
+import { Controller } from '../../runtime/controller/controller.ts'
 import { settled, wakeAt, type Outcome } from '../../runtime/controller/outcome.ts'
 import { Serializer } from '../../runtime/controller/serializer.ts'
 import type { Http } from '../../runtime/http/http.ts'
-import type { EventRecorder } from '../../runtime/observability/event-recorder.ts'
 import { confinedActor, type Actor, type ActsFor } from '../../tenancy/act-as.ts'
 import { assess, type Surroundings } from './decision/assess.ts'
 import { isExempt } from './decision/rules.ts'
@@ -39,13 +36,8 @@ import { recipientsOf, statusAfterTelling, tell, type Telling } from './tell.ts'
 import { EnvironmentsObserver, optOutAnnotation } from './observe.ts'
 import { EnvironmentPulls } from './environment-pulls.ts'
 
-export interface EnvironmentsOptions {
-  readonly client: Client
-  readonly informers: Informers
-  readonly door: Door
-  readonly events: EventRecorder
+export interface EnvironmentsOptions extends SystemPorts {
   readonly actAs: ActsFor
-  readonly ports: ControllerPorts
   /** Reaches forges that environments name, and those that classes name. */
   readonly http: Readonly<Record<PullAccess['by'], Http>>
   readonly openChannel: (channel: NotificationChannel) => Channel

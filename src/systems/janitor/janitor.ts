@@ -1,10 +1,8 @@
 import type { Client } from '../../client/client.ts'
 import { namespaces } from '../../kube/core-types.ts'
-import type { Door } from '../../departures/door/door.ts'
+import type { SystemPorts } from '../../departures/door/door.ts'
 import type { ClusterHandle } from '../../runtime/clusters/clusters.ts'
-import type { Controller, ControllerPorts } from '../../runtime/controller/controller.ts'
-import type { EventRecorder } from '../../runtime/observability/event-recorder.ts'
-import type { Informers } from '../../runtime/cache/informers.ts'
+import type { Controller } from '../../runtime/controller/controller.ts'
 import type { LeaseTimes } from '../../runtime/sharing/lease.ts'
 import type { Network } from '../../runtime/http/http.ts'
 import type { Route } from '../../runtime/http/route.ts'
@@ -25,13 +23,7 @@ import type { Provider } from './verdict/provider.ts'
 import type { TestingOptions } from './routes/testing-routes.ts'
 import type { WorkPorts } from './work/work.ts'
 
-export interface JanitorOptions {
-  /** The home cluster. */
-  readonly client: Client
-  readonly informers: Informers
-  readonly door: Door
-  readonly events: EventRecorder
-  readonly ports: ControllerPorts
+export interface JanitorOptions extends SystemPorts {
   /** Opens a use of a cluster by name; '' is the home cluster. */
   readonly cluster: (name: string) => ClusterHandle
   /** Reaches the mail servers, webhooks and registries that administrators name. */

@@ -3,14 +3,12 @@ import { environmentClass, type EnvironmentClass } from '../../apis/environment-
 import { environment, type Environment } from '../../apis/environment.ts'
 import { sojournNamespace } from '../../apis/group.ts'
 import { savingsReport } from '../../apis/savings-report.ts'
-import type { Client } from '../../client/client.ts'
 import { recordsOnly } from '../../departures/records/record.ts'
 import { deployments, namespaces, persistentVolumes, statefulSets } from '../../kube/core-types.ts'
 import type { StoredObject } from '../../kube/object.ts'
 import { parseTime } from '../../kube/time.ts'
 import type { Informer } from '../../runtime/cache/informer.ts'
-import type { Informers } from '../../runtime/cache/informers.ts'
-import { Controller, type ControllerPorts } from '../../runtime/controller/controller.ts'
+import { Controller, type ClusterPorts } from '../../runtime/controller/controller.ts'
 import { settled, wakeAt, type Outcome } from '../../runtime/controller/outcome.ts'
 import { accrue, dayMs, type Pending } from './decision/accrue.ts'
 import type { Prices } from '../../prices/prices.ts'
@@ -19,10 +17,7 @@ import { readDeparted, type Departed } from './departed.ts'
 import { Reports } from './reports.ts'
 import { savingsMetrics } from './savings-metrics.ts'
 
-export interface AccountantOptions {
-  readonly client: Client
-  readonly informers: Informers
-  readonly ports: ControllerPorts
+export interface AccountantOptions extends ClusterPorts {
   readonly prices: Prices
   /** How long a deleted object counts. */
   readonly horizonMs: number

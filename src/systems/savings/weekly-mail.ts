@@ -6,16 +6,12 @@ import type { Client } from '../../client/client.ts'
 import { isStatusError } from '../../kube/status-error.ts'
 import { formatTime } from '../../kube/time.ts'
 import type { Channel, Letter } from '../../notices/notice.ts'
-import type { Informers } from '../../runtime/cache/informers.ts'
-import { Controller, type ControllerPorts } from '../../runtime/controller/controller.ts'
+import { Controller, type ControllerPorts, type ClusterPorts } from '../../runtime/controller/controller.ts'
 import { settled, wakeAt, type Outcome } from '../../runtime/controller/outcome.ts'
 import { dayMs, dayOf } from './decision/accrue.ts'
 import { ownerLetters, teamLetter, type Week } from './decision/letters.ts'
 
-export interface WeeklyMailOptions {
-  readonly client: Client
-  readonly informers: Informers
-  readonly ports: ControllerPorts
+export interface WeeklyMailOptions extends ClusterPorts {
   /** NotificationChannels of type smtp: one with `smtp.to` is the team's, any other mails owners. */
   readonly channels: readonly string[]
   readonly openChannel: (channel: NotificationChannel) => Channel

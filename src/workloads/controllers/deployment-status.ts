@@ -1,3 +1,4 @@
+import type { Condition } from '../../kube/conditions.ts'
 import { formatTime, parseTime } from '../../kube/time.ts'
 import type { Workload } from '../types.ts'
 
@@ -20,12 +21,7 @@ interface RolloutFacts {
   readonly now: number
 }
 
-interface DeploymentCondition {
-  readonly type: string
-  readonly status: string
-  readonly reason: string
-  readonly message: string
-  readonly lastTransitionTime: string
+interface DeploymentCondition extends Condition {
   readonly lastUpdateTime: string
 }
 

@@ -1,3 +1,4 @@
+import type { Condition } from '../../kube/conditions.ts'
 import { formatTime, parseTime } from '../../kube/time.ts'
 import type { LabelSelector } from '../../kube/selector.ts'
 import type { StoredObject } from '../../kube/object.ts'
@@ -21,15 +22,6 @@ export interface DisruptionStatus {
   readonly expectedPods: number
   readonly disruptedPods?: Readonly<Record<string, string>>
   readonly conditions: readonly Condition[]
-}
-
-interface Condition {
-  readonly type: string
-  readonly status: string
-  readonly observedGeneration?: number
-  readonly lastTransitionTime: string
-  readonly reason: string
-  readonly message: string
 }
 
 /** What the status of a budget depends on. */

@@ -16,6 +16,7 @@ export interface TriggersParts extends Core {
   readonly takeover: TakeoverReconciler
   readonly queues: WorkQueues
   readonly governance: Governance
+  /** Reports what keeps the ready pods of a Service from being reached. */
   readonly noteFault: (service: string, fault: string) => void
 }
 

@@ -1,17 +1,15 @@
 import { bond, type Bond } from '../../../apis/bond.ts'
 import type { Client } from '../../../client/client.ts'
 import { sentenceOf } from '../../../departures/door/because.ts'
-import type { Door } from '../../../departures/door/door.ts'
+import type { SystemPorts } from '../../../departures/door/door.ts'
 import { RecordWriter } from '../../../departures/records/record-writer.ts'
 import { kubeSubject } from '../../../departures/subjects/subject.ts'
 import { keyOf, type Key } from '../../../kube/key.ts'
 import { refOf, type KubeObject, type ResourceType, type StoredObject } from '../../../kube/object.ts'
 import { deepEqual } from '../../../kube/patches/patch.ts'
 import { ignoring, isStatusError } from '../../../kube/status-error.ts'
-import { Controller, type ControllerPorts } from '../../../runtime/controller/controller.ts'
-import type { EventRecorder } from '../../../runtime/observability/event-recorder.ts'
+import { Controller } from '../../../runtime/controller/controller.ts'
 import type { Change } from '../../../runtime/cache/informer.ts'
-import type { Informers } from '../../../runtime/cache/informers.ts'
 import { settled, wakeAt, type Outcome } from '../../../runtime/controller/outcome.ts'
 import type { Actor, ActsFor } from '../../../tenancy/act-as.ts'
 import { setBondFinalizer, unblockOwners, BondMarker } from './bond-marker.ts'
@@ -20,15 +18,9 @@ import { isIdle } from './edges-of-bonds.ts'
 import { BondObserver, type FoundDependency, withTimeout } from './bond-observe.ts'
 import type { BondEdges } from '../graph/bond-edges.ts'
 
-export interface BondOptions {
-  /** The cluster with the Bonds. */
-  readonly client: Client
-  readonly informers: Informers
-  readonly door: Door
-  readonly events: EventRecorder
+export interface BondOptions extends SystemPorts {
   /** Whose rights bound what a Bond deletes. */
   readonly actAs: ActsFor
-  readonly ports: ControllerPorts
   /** The client of another cluster; undefined while it cannot be reached. */
   readonly clusterClient?: (cluster: string) => Client | undefined
   /** Why a cluster cannot be reached, for the Bond's condition. */

@@ -2,22 +2,17 @@ import { namespaces } from '../../../kube/core-types.ts'
 import { createHash } from 'node:crypto'
 import { bond, dependsOnAnnotation, type Bond } from '../../../apis/bond.ts'
 import { sojournNamespace } from '../../../apis/group.ts'
-import type { Client } from '../../../client/client.ts'
 import { ownLabel, removeOwn } from '../../../departures/subjects/own-machinery.ts'
 import type { Key } from '../../../kube/key.ts'
 import { apiVersionOf, type KubeObject, type StoredObject } from '../../../kube/object.ts'
 import { ignoring } from '../../../kube/status-error.ts'
-import { Controller, type ControllerPorts } from '../../../runtime/controller/controller.ts'
+import { Controller, type ClusterPorts } from '../../../runtime/controller/controller.ts'
 import type { EventRecorder } from '../../../runtime/observability/event-recorder.ts'
-import type { Informers } from '../../../runtime/cache/informers.ts'
 import { settled, type Outcome } from '../../../runtime/controller/outcome.ts'
 import type { ClusterWatch } from '../watch/cluster-watch.ts'
 
-export interface DependsOnOptions {
-  readonly client: Client
-  readonly informers: Informers
+export interface DependsOnOptions extends ClusterPorts {
   readonly events: EventRecorder
-  readonly ports: ControllerPorts
   readonly world: ClusterWatch
   /** Whether a namespace must opt in by label. On a real cluster other tools use the annotation for the order of applying only. Defaults to false. */
   readonly needsOptIn?: boolean
