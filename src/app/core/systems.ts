@@ -72,15 +72,10 @@ export const systems: Readonly<Partial<Record<Role, StartSystem>>> = {
 
   async janitor(instance) {
     const { createJanitor } = await import('../../systems/janitor/janitor.ts')
-    const { config, client, log, informers, door, events, ports, clusters, networks, external, routes, lifecycle } =
-      instance
+    const { config, log, door, clusters, networks, external, routes, lifecycle } = instance
     const swabbie = config.swabbieConfig === undefined ? undefined : await loadSwabbie(instance, config.swabbieConfig)
     const janitor = createJanitor({
-      client,
-      informers,
-      door,
-      events,
-      ports,
+      ...systemPorts(instance),
       cluster: (name) => clusters.client(name),
       network: networks.administrators,
       identity: `${hostname()}-${process.pid}`,
@@ -104,14 +99,9 @@ export const systems: Readonly<Partial<Record<Role, StartSystem>>> = {
 
   async environments(instance) {
     const { createEnvironments } = await import('../../systems/environments/environments.ts')
-    const { config, client, informers, door, events, actAs, ports, networks, external, routes, lifecycle } = instance
+    const { config, client, informers, networks, external, routes, lifecycle } = instance
     const { controllers, routes: pages } = createEnvironments({
-      client,
-      informers,
-      door,
-      events,
-      actAs,
-      ports,
+      ...systemPorts(instance),
       network: networks.administrators,
       http: { environment: networks.tenants.http, class: networks.administrators.http },
       publicUrl: () => instance.publicUrl(),
@@ -145,13 +135,12 @@ export const systems: Readonly<Partial<Record<Role, StartSystem>>> = {
   },
 
   async collector(instance) {
-    const { config, client, informers, door, events, actAs, clusters, embedded, lifecycle } = instance
-    const ports = leaderPorts(instance, 'collector')
+    const { config, client, clusters, embedded, lifecycle } = instance
     const { bondController } = await import('../../systems/collector/bonds/bond-controller.ts')
     const { Collector } = await import('../../systems/collector/controller.ts')
     const { dependsOnController } = await import('../../systems/collector/bonds/depends-on-controller.ts')
     const ownsReferences = await isEmbedded(client)
-    const common = { client, informers, door, events, actAs, ports }
+    const common = { ...systemPorts(instance), ports: leaderPorts(instance, 'collector') }
     const collector = new Collector({ ...common, ...embedded, ownsReferences, collectCycles: config.collectCycles })
     lifecycle.run('collector', collector)
     lifecycle.run(
@@ -166,6 +155,10 @@ export const systems: Readonly<Partial<Record<Role, StartSystem>>> = {
     )
     lifecycle.run('collector', dependsOnController({ ...common, world: collector.world, needsOptIn: !ownsReferences }))
   },
+}
+
+function systemPorts({ client, informers, door, events, actAs, ports }: Instance) {
+  return { client, informers, door, events, actAs, ports }
 }
 
 /** Reads a swabbie.yml and applies its policies. */

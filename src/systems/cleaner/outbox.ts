@@ -7,8 +7,7 @@ import { describeRef, refOf, type KubeObject, type StoredObject } from '../../ku
 import { ignoring } from '../../kube/status-error.ts'
 import { formatTime, parseTime } from '../../kube/time.ts'
 import type { Informer } from '../../runtime/cache/informer.ts'
-import type { Informers } from '../../runtime/cache/informers.ts'
-import { Controller, type ControllerPorts } from '../../runtime/controller/controller.ts'
+import { Controller, type ClusterPorts } from '../../runtime/controller/controller.ts'
 import { settled, wakeAt, type Outcome } from '../../runtime/controller/outcome.ts'
 import type { EventRecorder } from '../../runtime/observability/event-recorder.ts'
 import type { CleanerPorts } from './ports.ts'
@@ -52,11 +51,8 @@ async function keepUndelivered(client: Client, undelivered: Undelivered, now: nu
   await client.create(configMaps, manifest).catch(ignoring('AlreadyExists'))
 }
 
-export interface OutboxOptions {
-  readonly client: Client
-  readonly informers: Informers
+export interface OutboxOptions extends ClusterPorts {
   readonly events: EventRecorder
-  readonly ports: ControllerPorts
   readonly send: CleanerPorts['send']
 }
 
