@@ -18,7 +18,7 @@ import { ignoring } from '../../src/kube/status-error.ts'
 import { systemClock } from '../../src/runtime/time/clock.ts'
 import { startTestServer } from '../apiserver/test-server.ts'
 import { kustomization, namespaces, secrets, type TestCluster } from '../promoter/cluster.ts'
-import { controllers, definitionsOf, fluxProgram } from './flux-build.ts'
+import { definitionFolders, fluxProgram } from './flux-build.ts'
 import { startFluxForge, type FluxForge } from './flux-forge.ts'
 
 export const gitRepository: ResourceType = {
@@ -29,7 +29,7 @@ export const gitRepository: ResourceType = {
   namespaced: true,
 }
 
-/** A cluster with source-controller and kustomize-controller at work on it, and a forge with one repository. */
+/** A cluster with Flux's reconcilers at work on it, and a forge with one repository. */
 export class FluxWorld {
   readonly client: Client
   readonly kubeconfig: string
@@ -142,8 +142,7 @@ async function startCluster(kind: string, directory: string, closing: Closing): 
 
 async function installKinds(client: Client): Promise<void> {
   for (const { crd } of [pipelineKind, gitopsCluster, approvalKind]) await client.create(customResourceDefinitions, crd)
-  for (const name of controllers) {
-    const folder = await definitionsOf(name)
+  for (const folder of await definitionFolders()) {
     for (const file of readdirSync(folder))
       for (const document of parseAllDocuments(readFileSync(join(folder, file), 'utf8')))
         await client.create(customResourceDefinitions, document.toJSON() as KubeObject)
@@ -162,27 +161,14 @@ async function installKinds(client: Client): Promise<void> {
 async function startControllers(given: { directory: string; kubeconfig: string; closing: Closing }): Promise<void> {
   const { directory, kubeconfig, closing } = given
   const [port] = await freePorts(1)
-  const common = [
-    '--watch-all-namespaces=true',
-    '--metrics-addr=0',
-    '--health-addr=0',
-    '--events-addr=',
-    '--log-level=info',
-  ]
-  const artifacts = [
-    `--storage-path=${directory}`,
-    `--storage-addr=127.0.0.1:${port}`,
-    `--storage-adv-addr=127.0.0.1:${port}`,
-  ]
-  const flags = { 'source-controller': [...common, ...artifacts], 'kustomize-controller': [...common] }
+  const address = `127.0.0.1:${port}`
+  const flags = [`--storage-path=${directory}`, `--storage-addr=${address}`, `--storage-adv-addr=${address}`]
   // Daemons inherit the environment; what they need is set for the time of their start.
   const settings = { KUBECONFIG: kubeconfig, RUNTIME_NAMESPACE: 'flux', TMPDIR: directory }
   const before = Object.keys(settings).map((name) => [name, process.env[name]] as const)
   Object.assign(process.env, settings)
-  for (const name of controllers) {
-    const daemon = new Daemon(fluxProgram(name), flags[name], join(directory, `${name}.log`))
-    closing.unshift(() => daemon.stop())
-  }
+  const daemon = new Daemon(fluxProgram, flags, join(directory, 'flux.log'))
+  closing.unshift(() => daemon.stop())
   for (const [name, value] of before)
     if (value === undefined) delete process.env[name]
     else process.env[name] = value

@@ -1,10 +1,11 @@
 import { laneConfig } from '../lane-config.ts'
 
-/** The promoter's lane with Flux's own controllers, which its first run builds. */
+/** The promoter's lane with Flux's own reconcilers, which its first run builds. */
 export default laneConfig({
   include: ['test/flux/**/*.test.ts'],
   globalSetup: 'test/flux/flux-build.ts',
-  fileParallelism: false,
+  // A file for each API server; both wait for Flux more than they compute.
+  maxWorkers: 2,
   testTimeout: 300_000,
   hookTimeout: 300_000,
 })

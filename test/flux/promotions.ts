@@ -1,31 +1,18 @@
 import { existsSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { whyUnavailable } from '../../scripts/reference-cluster/tools.ts'
 import type { Pipeline } from '../../src/apis/pipeline.ts'
-import { giteaProgram } from '../gitea/gitea-build.ts'
 import { conditionOf, configMaps, TestPromoter } from '../promoter/cluster.ts'
-import { controllers, fluxProgram } from './flux-build.ts'
+import { fluxProgram } from './flux-build.ts'
 import { FluxWorld, gitRepository } from './flux-world.ts'
 import { MortalPromoter } from './mortal-promoter.ts'
-
-// The lane's set-up has said why when they could not be built.
-const isBuilt = controllers.every((name) => existsSync(fluxProgram(name)))
-const missing = await whyUnavailable('etcd', 'kube-apiserver')
-if (missing) console.warn(`\n*** Flux on a real kube-apiserver is SKIPPED: ${missing}\n`)
-
-if (isBuilt && !existsSync(giteaProgram))
-  console.warn(
-    '\n*** Flux promotes on the forge of the tests, NOT on a real Gitea: run "npm run test:gitea" first to build one\n',
-  )
 
 const app = (version: string) =>
   `apiVersion: v1\nkind: ConfigMap\nmetadata: { name: app }\ndata: { version: "${version}" }\n`
 
-describe.skipIf(!isBuilt).each([
-  ['the embedded server', undefined],
-  ['a real kube-apiserver', missing],
-] as const)("with Flux's own controllers on %s", (kind, why) => {
-  describe.skipIf(why)('a commit', () => {
+/** Tests what becomes of commits with Flux's own reconcilers on one kind of API server. */
+export function describePromotions(kind: Parameters<typeof FluxWorld.start>[0], why?: string): void {
+  // The lane's set-up has said why when it could not be built.
+  describe.skipIf(!existsSync(fluxProgram) || why)(`with Flux's own controllers on ${kind}, a commit`, () => {
     let world: FluxWorld
     let test: TestPromoter
     const pipeline = (wanted: (pipeline: Pipeline) => unknown) => test.until('app', wanted)
@@ -150,4 +137,4 @@ describe.skipIf(!isBuilt).each([
       console.warn(`${kind}: arrived after ${promoter.kills} promoters were killed`)
     }, 900_000)
   })
-})
+}
