@@ -162,16 +162,19 @@ const verification = object('Checks that must pass once the environments before 
             { pattern: '^[a-z0-9]([-a-z0-9]*[a-z0-9])?$', maxLength: 52 },
           ),
         }),
-        'commitStatuses?': object(
-          "Commit statuses and check runs of the revision's commit, in the repository of the pull-request strategy.",
-          {
-            'names?': list(
-              'Statuses and check runs that must have succeeded. Default: all, and at least one.',
-              string({ minLength: 1, maxLength: 256 }),
-              { maxItems: 32 },
-            ),
-          },
-        ),
+        'commitStatuses?': object("Commit statuses and check runs of the revision's commit.", {
+          'repository?': object('The repository to ask. Default: the one of the pull-request strategy.', {
+            type: oneOf('The kind of forge.', forgeTypes),
+            url: httpsURL('URL of the repository that the revision comes from.'),
+            secretRef: secretRef('Secret with `token` for the API; optionally `caFile`.'),
+            'apiURL?': httpsURL('URL of the API, if it cannot be derived from the repository URL.'),
+          }),
+          'names?': list(
+            'Statuses and check runs that must have succeeded. Default: all, and at least one.',
+            string({ minLength: 1, maxLength: 256 }),
+            { maxItems: 32 },
+          ),
+        }),
       },
       {
         'x-kubernetes-validations': [

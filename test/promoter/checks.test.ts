@@ -4,14 +4,16 @@ import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { Daemon } from '../../scripts/reference-cluster/daemon.ts'
 import { freePorts } from '../../scripts/reference-cluster/loopback.ts'
-import type { EnvironmentSpec, Pipeline } from '../../src/apis/pipeline.ts'
+import type { EnvironmentSpec, Pipeline, PromotionSpec } from '../../src/apis/pipeline.ts'
 import type { KubeObject, ResourceType, StoredObject } from '../../src/kube/object.ts'
 import { ignoring } from '../../src/kube/status-error.ts'
 import type { Http } from '../../src/runtime/http/http.ts'
 import type { CommitCheck } from '../../src/forges/forge.ts'
 import { verify, type CheckPorts } from '../../src/systems/promoter/strategies/verify.ts'
+import { ForgeServer, forgeToken } from '../forge/forge-server.ts'
 import { localNetwork } from '../local-network.ts'
 import { TestCluster, TestPromoter } from './cluster.ts'
+import { Stage } from './stage.ts'
 import { environments, pipelineOf } from './world.ts'
 
 type Checks = NonNullable<EnvironmentSpec['verification']>['checks']
@@ -151,6 +153,59 @@ describe('commit statuses', () => {
   it('that cannot be read have not passed', async () => {
     const seen = await check([{ commitStatuses: {} }], { checksOf: () => Promise.reject(new Error('502')) })
     expect(seen).toMatchObject({ result: 'unverified', message: 'commit statuses: 502' })
+  })
+})
+
+describe('commit statuses of a real forge', () => {
+  let forge: ForgeServer
+  beforeAll(async () => void (forge = await ForgeServer.start()))
+  afterAll(() => forge.close())
+
+  async function promote(name: string, strategy: (url: string) => PromotionSpec['strategy']) {
+    const shop = await forge.createRepository(`${name}-shop`)
+    const commit = await shop.commit('main', { 'main.ts': '' })
+    const [dev, prod] = environments('dev', 'prod')
+    const repository = {
+      type: 'gitea' as const,
+      url: forge.url('gitea', `${name}-shop`),
+      secretRef: { name: 'shop' },
+    }
+    const verification = { checks: [{ commitStatuses: { names: ['build'], repository } }] }
+    const spec = {
+      environments: [dev!, { ...prod!, verification }],
+      promotion: { strategy: strategy(forge.url('github', name)) },
+    }
+    const stage = await Stage.build({ forge, repository: name, spec })
+    stage.secrets.set('shop', { token: forgeToken, caFile: forge.ca })
+    stage.world.runs({ dev: `main@sha1:${commit}` })
+    await stage.settle(5)
+    return { stage, commit }
+  }
+
+  it('are asked of the repository that the revision comes from, with its own Secret', async () => {
+    const { stage, commit } = await promote('far', (url) => ({
+      'pull-request': { type: 'github', url, baseBranch: 'main', secretRef: { name: 'git' } },
+    }))
+    expect(stage.world.promotion('prod')?.verification).toMatchObject({ state: 'Failing' })
+    expect(forge.count('GET', /\/far-shop\/commits\/.*status/)).toBeGreaterThan(0)
+    expect(forge.count('GET', /\/far\/commits\/.*(status|check)/)).toBe(0)
+    forge.pulls.checks.set(commit, [{ name: 'build', state: 'success' }])
+    await stage.settle(3)
+    expect(stage.pulls).toMatchObject([{ state: 'open' }])
+    stage.close()
+  })
+
+  it('hold a promotion whose strategy has no repository at all, and one whose Secret is missing', async () => {
+    const { stage, commit } = await promote('none', () => ({ notification: {} }))
+    forge.pulls.checks.set(commit, [{ name: 'build', state: 'success' }])
+    stage.secrets.set('shop', undefined)
+    await stage.settle(3)
+    const { message } = stage.world.promotion('prod')!.verification!
+    expect(message).toBe(`commit statuses in ${forge.url('gitea', 'none-shop')}: Secret team/shop was not found`)
+    stage.secrets.set('shop', { token: forgeToken, caFile: forge.ca })
+    await stage.settle(3)
+    expect(stage.events).toHaveLength(1)
+    stage.close()
   })
 })
 

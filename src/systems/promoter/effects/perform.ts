@@ -19,7 +19,7 @@ import {
   type PullRequestWork,
 } from '../strategies/pull-request.ts'
 import { notify, type NotificationPorts, callWebhook } from '../strategies/notification.ts'
-import { type JobCheck, verify } from '../strategies/verify.ts'
+import { type CommitRepository, type JobCheck, verify } from '../strategies/verify.ts'
 import { toPromotionError } from '../../../git/promotion-error.ts'
 import { templateValues, type TemplateValues } from '../repository/templates.ts'
 
@@ -52,10 +52,10 @@ export async function performEffect(effect: Effect, pipeline: Pipeline, context:
 async function dispatch(effect: Effect, pipeline: Pipeline, context: EffectContext): Promise<EffectResult> {
   const { ports, signal } = context
   const { promotion } = effect
+  const { namespace = '' } = pipeline.metadata
   const values = valuesFor(effect, pipeline, ports)
   switch (effect.do) {
     case 'verify': {
-      const { namespace = '' } = pipeline.metadata
       const plan = environmentPlanOf(pipeline, effect.environment)?.verification
       if (!plan) return { result: 'verified' }
       const http = ports.rateLimiter.wrap(ports.http, `verification of ${namespace}`)
@@ -65,7 +65,7 @@ async function dispatch(effect: Effect, pipeline: Pipeline, context: EffectConte
         signal,
         readSecret: (name) => ports.readSecret({ namespace, name }),
         jobProblem: (fromCronJob) => ports.jobProblem({ pipeline, fromCronJob, effect }),
-        checksOf: () => checksOfRevision(effect, namespace, { ports, signal }),
+        checksOf: (repository) => checksOfRevision(effect, repository, { namespace, ports, signal }),
       })
     }
     case 'inspect':
@@ -73,7 +73,6 @@ async function dispatch(effect: Effect, pipeline: Pipeline, context: EffectConte
     case 'notify':
       return notify(pipeline, values, { ports, signal })
     case 'call': {
-      const { namespace = '' } = pipeline.metadata
       const name = promotion.strategy?.secretName
       const secret = name ? await ports.readSecret({ namespace, name }) : undefined
       const http = ports.rateLimiter.wrap(ports.http, `webhook of ${namespace}/${name ?? ''}`)
@@ -139,19 +138,18 @@ async function isOwnSomewhere(
   return false
 }
 
-/** The statuses of the revision's commit, from the forge that the promotion goes to. */
+/** The statuses of the revision's commit, from the repository that the check names, else from the one that promotions go to. */
 async function checksOfRevision(
   { promotion }: Effect,
-  namespace: string,
-  { ports, signal }: EffectContext,
+  repository: CommitRepository | undefined,
+  { namespace, ports, signal }: EffectContext & { readonly namespace: string },
 ): Promise<readonly CommitCheck[]> {
   const commit = commitOf(promotion.revision)
   if (!commit) throw new Error(`${promotion.revision} is not a commit`)
-  const access = await openRepository(promotion.strategy ?? { kind: 'pull-request' }, namespace, {
-    ports,
-    signal,
-    atMs: 0,
-  })
+  const kind = 'pull-request' as const
+  const named = repository && { kind, ...repository, secretName: repository.secretRef.name }
+  const strategy = named ?? promotion.strategy ?? { kind }
+  const access = await openRepository(strategy, namespace, { ports, signal, atMs: 0 })
   try {
     return await access.forge().checks(commit)
   } finally {

@@ -177,10 +177,7 @@ async function signCommit(
       const { openPgpSignature } = await import('../../../git/openpgp-signature.ts')
       return await openPgpSignature(armored, { passphrase, commit, atMs })
     }
-    const [{ sshSignature }, { readSshKey }] = await Promise.all([
-      import('../../../git/ssh-key.ts'),
-      import('../../../git/ssh-key.ts'),
-    ])
+    const { sshSignature, readSshKey } = await import('../../../git/ssh-key.ts')
     return sshSignature(readSshKey(identity ?? '', password), commit)
   } catch (error) {
     throw keyError(`commit.signingKeyRef: ${armored === undefined ? 'identity' : 'git.asc'} of Secret ${secret}`, error)

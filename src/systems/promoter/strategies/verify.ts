@@ -12,6 +12,8 @@ import type { Actor } from '../../../tenancy/act-as.ts'
 import type { Effect } from '../decision/effects.ts'
 
 type Check = VerificationPlan['checks'][number]
+type StatusCheck = NonNullable<Check['commitStatuses']>
+export type CommitRepository = NonNullable<StatusCheck['repository']>
 
 export interface CheckPorts {
   readonly http: Http
@@ -19,8 +21,8 @@ export interface CheckPorts {
   readonly signal: AbortSignal
   readonly readSecret: (name: string) => Promise<SecretData | undefined>
   readonly jobProblem: (fromCronJob: string) => Promise<string | undefined>
-  /** The statuses and check runs of the revision's commit. */
-  readonly checksOf: () => Promise<readonly CommitCheck[]>
+  /** The statuses and check runs of the revision's commit. Default: in the repository that promotions go to. */
+  readonly checksOf: (repository: CommitRepository | undefined) => Promise<readonly CommitCheck[]>
 }
 
 /** Makes the checks in order and stops at the first that has not passed. One that cannot be made has not passed. */
@@ -34,15 +36,16 @@ export async function verify({ checks, intervalMs }: VerificationPlan, ports: Ch
   return { result: 'verified' }
 }
 
-function nameOf({ url, prometheus, job }: Check): string {
+function nameOf({ url, prometheus, job, commitStatuses }: Check): string {
   if (prometheus) return `Prometheus ${prometheus.url}`
-  return job ? `Job from CronJob ${job.fromCronJob}` : (url ?? 'commit statuses')
+  if (job) return `Job from CronJob ${job.fromCronJob}`
+  return url ?? `commit statuses${commitStatuses?.repository ? ` in ${commitStatuses.repository.url}` : ''}`
 }
 
 function problemOf(check: Check, ports: CheckPorts): Promise<string | undefined> {
   if (check.prometheus) return queryProblem(check.prometheus, ports)
   if (check.job) return ports.jobProblem(check.job.fromCronJob)
-  if (check.commitStatuses) return statusProblem(check.commitStatuses.names, ports)
+  if (check.commitStatuses) return statusProblem(check.commitStatuses, ports)
   return requestProblem(check, ports)
 }
 
@@ -90,10 +93,10 @@ function samplesIn(text: string): number | undefined {
 
 /** A named check that does not exist is as closed as one that failed. */
 async function statusProblem(
-  names: readonly string[] | undefined,
+  { names, repository }: StatusCheck,
   { checksOf }: CheckPorts,
 ): Promise<string | undefined> {
-  const checks = await checksOf()
+  const checks = await checksOf(repository)
   const wanted = names ?? [...new Set(checks.map(({ name }) => name))]
   if (wanted.length === 0) return 'the commit has no statuses or check runs'
   const open = wanted.filter((name) => {
