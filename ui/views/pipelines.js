@@ -94,11 +94,8 @@ function wayOf({ metadata, spec, status }) {
   const nodes = spec.environments.map(({ name }) => {
     const [through, ...also] = before.get(name) ?? []
     const { readyOn, promotion } = status?.environments?.[name] ?? {}
-    const since = readyOn ? formatDistance(parseTime(readyOn.since) ?? Date.now(), Date.now()) : 'not ready'
-    const tone =
-      promotion?.phase === 'Failed' || promotion?.phase === 'Rejected'
-        ? 'bad'
-        : toneOfEnvironment(status, readyOn?.revision)
+    const since = readyOn ? ago(readyOn.since) : 'not ready'
+    const tone = hasFailed(promotion) ? 'bad' : toneOfEnvironment(status, readyOn?.revision)
     return {
       id: name,
       ...(through === undefined ? {} : { through }),
@@ -115,6 +112,9 @@ function wayOf({ metadata, spec, status }) {
       ?.scrollIntoView({ block: 'nearest', inline: 'center' })
   return drawGraph(nodes, { label: `The way of a revision through ${metadata.name}`, onSelect: focus })
 }
+
+/** @param {string} time */
+const ago = (time) => formatDistance(parseTime(time) ?? Date.now(), Date.now())
 
 /** What each environment depends on, the furthest along the way first: it is drawn to the right of that. @param {Pipeline['spec']} spec */
 function dependenciesOf({ environments }) {
@@ -223,17 +223,16 @@ function revisionsOf(pipeline, denied) {
       'li',
       {},
       h('span.revision', { title: revision }, shortRevision(revision)),
-      h(
-        'small',
-        { title: exactMoment(parseTime(seenAt)) },
-        `seen ${formatDistance(parseTime(seenAt) ?? Date.now(), Date.now())}`,
-      ),
+      h('small', { title: exactMoment(parseTime(seenAt)) }, `seen ${ago(seenAt)}`),
       ...later.map(({ name }) =>
-        actionButton(
-          `Promote to ${name}`,
-          () => requestAction(pipeline, { decision: 'Promote', environment: name, revision }),
-          { about: revision, denied },
-        ),
+        requestButton(pipeline, {
+          decision: 'Promote',
+          environment: name,
+          revision,
+          about: revision,
+          denied,
+          label: `Promote to ${name}`,
+        }),
       ),
     )
   return foldable(pipeline, `Revisions (${revisions.length})`, h('ul.revisions', {}, ...revisions.map(row)))
@@ -243,25 +242,38 @@ function revisionsOf(pipeline, denied) {
 function pipelineActions(pipeline, denied) {
   const { status, metadata } = pipeline
   const isRetryable =
-    status?.conditions?.some(({ type }) => type === 'Stalled' || type === 'Drifted') ||
-    Object.values(status?.environments ?? {}).some(({ promotion }) => promotion?.lastError || promotion?.nextAttemptAt)
-  const about = metadata.name
+    status?.conditions?.some(({ type }) => type === 'Stalled') ||
+    pipeline.spec.environments.some(({ name }) => canRetry(status, name))
+  const wanted = { environment: '*', about: metadata.name, denied }
   return h(
     'div.actions',
     {},
-    isRetryable &&
-      actionButton('Retry', () => requestAction(pipeline, { decision: 'Retry', environment: '*' }), { about, denied }),
+    isRetryable && requestButton(pipeline, { ...wanted, decision: 'Retry' }),
     status?.suspension
-      ? actionButton('Resume', () => requestAction(pipeline, { decision: 'Resume', environment: '*' }), {
-          about,
-          denied,
-          tone: 'primary',
-        })
-      : actionButton('Suspend', () => requestAction(pipeline, { decision: 'Suspend', environment: '*' }), {
-          about,
-          denied,
-        }),
+      ? requestButton(pipeline, { ...wanted, decision: 'Resume', tone: 'primary' })
+      : requestButton(pipeline, { ...wanted, decision: 'Suspend' }),
   )
+}
+
+/**
+ * @param {Pipeline} pipeline
+ * @param {{ decision: string, environment: string, revision?: string, about: string, denied: string, tone?: string, label?: string }} wanted
+ */
+function requestButton(pipeline, { about, denied, tone, label, ...wanted }) {
+  return actionButton(label ?? wanted.decision, () => requestAction(pipeline, wanted), { about, denied, tone })
+}
+
+/** Whether a retry of an environment finds something to do. @param {Pipeline['status']} status @param {string} name */
+function canRetry(status, name) {
+  const { promotion, readyOn, pin } = status?.environments?.[name] ?? {}
+  const { run } = status ?? {}
+  const isDrifted = promotion && run?.phase === 'Complete' && readyOn?.revision !== run.revision && !pin
+  return isDrifted || promotion?.nextAttemptAt || hasFailed(promotion)
+}
+
+/** @param {Promotion | undefined} promotion */
+function hasFailed(promotion) {
+  return ['Failed', 'Rejected'].includes(promotion?.phase ?? '') || promotion?.because === 'RolloutTimedOut'
 }
 
 /** @type {Record<string, string>} */
@@ -336,6 +348,11 @@ function environmentBox(pipeline, name, denied) {
   const { readyOn, targets = [], gates = [], promotion, waitingApproval } = state
   const running = readyOn?.revision ?? targets.find(({ revision }) => revision)?.revision
   const isLatest = running !== undefined && running === pipeline.status?.latestRevision
+  const wanted = { environment: name, about: name, denied }
+  const actions = [
+    canRetry(pipeline.status, name) && requestButton(pipeline, { ...wanted, decision: 'Retry' }),
+    canRollBack(state) && requestButton(pipeline, { ...wanted, decision: 'Rollback', label: 'Roll back' }),
+  ].filter((button) => button)
   return h(
     `li.environment${isLatest ? '.latest' : ''}`,
     { id: `environment-${pipeline.metadata.namespace}-${pipeline.metadata.name}-${name}` },
@@ -344,21 +361,13 @@ function environmentBox(pipeline, name, denied) {
     h(
       'small',
       { title: exactMoment(parseTime(readyOn?.since)) },
-      readyOn ? `ready ${formatDistance(parseTime(readyOn.since) ?? Date.now(), Date.now())}` : targetsText(targets),
+      readyOn ? `ready ${ago(readyOn.since)}` : targetsText(targets),
     ),
     promotion && promotionLine(promotion),
     gates.length > 0 &&
       h('ul.gates', {}, ...gates.filter(({ state }) => state !== 'Open').map(gateLine), openGates(gates)),
     waitingApproval?.promotionId && approvalBox(pipeline, name, waitingApproval, denied),
-    canRollBack(state) &&
-      h(
-        'div.actions',
-        {},
-        actionButton('Roll back', () => requestAction(pipeline, { decision: 'Rollback', environment: name }), {
-          about: name,
-          denied,
-        }),
-      ),
+    actions.length > 0 && h('div.actions', {}, ...actions),
   )
 }
 

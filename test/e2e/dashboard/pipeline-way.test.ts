@@ -107,6 +107,18 @@ it.skipIf(!chromiumPath)(
             readyOn: { revision: `main@sha1:${a}`, since: ago(20) },
             promotion: promotion('Succeeded', `main@sha1:${a}`, { leadSeconds: 2100, phaseAt: ago(20) }),
           },
+          soak: {
+            targets: [target('soak')],
+            readyOn: { revision: `main@sha1:${b}`, since: ago(2800) },
+            promotion: promotion('Failed', `main@sha1:${a}`, {
+              because: 'MarkerNotFound',
+              lastError: {
+                class: 'Permanent',
+                reason: 'MarkerNotFound',
+                message: 'no file has the marker team:shop:soak',
+              },
+            }),
+          },
           prod: {
             targets: [target('prod')],
             readyOn: { revision: `main@sha1:${b}`, since: ago(2800) },
@@ -177,6 +189,15 @@ it.skipIf(!chromiumPath)(
       .click()
     await page.getByRole('button', { name: 'Promote', exact: true }).click()
     await page.getByText('of shop requested').waitFor()
+    // Only the environment that failed can be retried by itself; the pipeline's own button retries all.
+    const retries = page.locator('.environment').getByRole('button', { name: /^Retry/ })
+    expect(await retries.evaluateAll((all) => all.map((each) => each.getAttribute('aria-label')))).toEqual([
+      'Retry soak',
+    ])
+    if (process.env['SOJOURN_PICTURE']) await page.screenshot({ path: process.env['SOJOURN_PICTURE'] })
+    await retries.click()
+    await page.getByRole('button', { name: 'Retry', exact: true }).last().click()
+    await page.getByText('Retry of shop requested').waitFor()
     const { items } = await world.client.list<KubeObject>(approval.type, { namespace: 'team' })
     // What the promoter, which does not run here, answers when it refuses.
     const refuse = async () => {
@@ -202,8 +223,17 @@ it.skipIf(!chromiumPath)(
         approver: 'system:admin',
         revision: `main@sha1:${a}`,
       },
+      { pipeline: 'shop', environment: 'soak', decision: 'Retry', approver: 'system:admin' },
     ])
     expect(complaints).toEqual([])
+    const visitor = await (await browser.newContext({ ignoreHTTPSErrors: true })).newPage()
+    await visitor.goto(world.url)
+    await visitor.getByLabel('Token').fill(world.tokens.get('sojourn:viewer') ?? '')
+    await visitor.getByRole('button', { name: 'Sign in' }).click()
+    await visitor.getByRole('link', { name: /Pipelines/ }).click()
+    const denied = visitor.getByRole('button', { name: 'Retry soak' })
+    await expect.poll(() => denied.getAttribute('title')).toContain('You may not create approvals in team')
+    expect(await denied.getAttribute('aria-disabled')).toBe('true')
     await browser.close()
   },
 )

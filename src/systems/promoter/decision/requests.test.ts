@@ -308,8 +308,12 @@ describe('a retry', () => {
     expect(world.promotion('staging')).toMatchObject({ phase: 'RollingOut', because: 'RolloutTimedOut' })
     const { id } = world.promotion('staging')!
     world.request('Retry', 'staging')
-    expect(world.step().effect).toMatchObject({ do: 'push' })
+    const { effect } = world.step()
+    expect(effect).toMatchObject({ do: 'push' })
     expect(world.promotion('staging')?.id).not.toBe(id)
+    const heard = world.heard.filter(({ because }) => because === 'RetryRequested').at(-1)
+    expect(heard).toMatchObject({ environment: 'staging', type: 'Normal' })
+    expect(heard?.message).toContain('ann requested Retry for staging')
   })
 
   it('replaces a pull request that was closed before the promoter knew of it', () => {
