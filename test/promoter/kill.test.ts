@@ -68,6 +68,8 @@ describe('a promoter killed with SIGKILL', () => {
   const histories = Number(process.env['PROMOTER_HISTORIES'] ?? (process.env['CI'] ? 20 : 200))
   it(`N23: anywhere in ${histories} random histories leaves exactly one commit and one pull request each, and all arrive`, async () => {
     const random = seededRandom(23)
+    const startedAt = performance.now()
+    const killsBefore = world.kills
     const deathsOf = (): Death[] =>
       Array.from({ length: 1 + Math.floor(random() * 2) }, () => ({
         step: Math.floor(random() * 32),
@@ -84,5 +86,7 @@ describe('a promoter killed with SIGKILL', () => {
       for (const history of batch) await expectOnce(history)
     }
     expect(world.kills).toBeGreaterThan(histories)
+    const seconds = Math.round((performance.now() - startedAt) / 1000)
+    console.warn(`${histories} histories arrived after ${world.kills - killsBefore} SIGKILLs, in ${seconds} s`)
   }, 3_600_000)
 })
