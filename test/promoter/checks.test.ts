@@ -186,7 +186,10 @@ describe('commit statuses of a real forge', () => {
     const { stage, commit } = await promote('far', (url) => ({
       'pull-request': { type: 'github', url, baseBranch: 'main', secretRef: { name: 'git' } },
     }))
-    expect(stage.world.promotion('prod')?.verification).toMatchObject({ state: 'Failing' })
+    expect(stage.world.promotion('prod')?.verification).toMatchObject({
+      state: 'Failing',
+      message: `commit statuses in ${forge.url('gitea', 'far-shop')}: build missing`,
+    })
     expect(forge.count('GET', /\/far-shop\/commits\/.*status/)).toBeGreaterThan(0)
     expect(forge.count('GET', /\/far\/commits\/.*(status|check)/)).toBe(0)
     forge.pulls.checks.set(commit, [{ name: 'build', state: 'success' }])

@@ -12,8 +12,7 @@ import type { Actor } from '../../../tenancy/act-as.ts'
 import type { Effect } from '../decision/effects.ts'
 
 type Check = VerificationPlan['checks'][number]
-type StatusCheck = NonNullable<Check['commitStatuses']>
-export type CommitRepository = NonNullable<StatusCheck['repository']>
+export type CommitRepository = NonNullable<NonNullable<Check['commitStatuses']>['repository']>
 
 export interface CheckPorts {
   readonly http: Http
@@ -45,7 +44,7 @@ function nameOf({ url, prometheus, job, commitStatuses }: Check): string {
 function problemOf(check: Check, ports: CheckPorts): Promise<string | undefined> {
   if (check.prometheus) return queryProblem(check.prometheus, ports)
   if (check.job) return ports.jobProblem(check.job.fromCronJob)
-  if (check.commitStatuses) return statusProblem(check.commitStatuses, ports)
+  if (check.commitStatuses) return statusProblem(check, ports)
   return requestProblem(check, ports)
 }
 
@@ -92,22 +91,20 @@ function samplesIn(text: string): number | undefined {
 }
 
 /** A named check that does not exist is as closed as one that failed. */
-async function statusProblem(
-  { names, repository }: StatusCheck,
-  { checksOf }: CheckPorts,
-): Promise<string | undefined> {
+async function statusProblem(check: Check, { checksOf }: CheckPorts): Promise<string | undefined> {
+  const { names, repository } = check.commitStatuses ?? {}
   const checks = await checksOf(repository)
   const wanted = names ?? [...new Set(checks.map(({ name }) => name))]
-  if (wanted.length === 0) return 'the commit has no statuses or check runs'
+  if (wanted.length === 0) return `${nameOf(check)}: the commit has none, and no check runs`
   const open = wanted.filter((name) => {
-    const same = checks.filter((check) => check.name === name)
+    const same = checks.filter((each) => each.name === name)
     return same.length === 0 || same.some(({ state }) => state !== 'success')
   })
   if (open.length === 0) return undefined
   const each = open
     .slice(0, 5)
-    .map((name) => `${name} ${checks.find((check) => check.name === name)?.state ?? 'missing'}`)
-  return `commit statuses: ${each.join(', ')}`
+    .map((name) => `${name} ${checks.find((found) => found.name === name)?.state ?? 'missing'}`)
+  return `${nameOf(check)}: ${each.join(', ')}`
 }
 
 /** A sleeping workload may take this long to wake. */
