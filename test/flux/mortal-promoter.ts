@@ -4,6 +4,8 @@ import { seededRandom } from '../../src/runtime/time/random.ts'
 
 const speed = 10
 const maxSteps = 12
+/** Enough for deaths at every kind of step; on a slow machine most of a life is its start. */
+const maxKills = 16
 
 /** Promoters in processes of their own, one after the other: each ends as `kill -9` does at a random one of its steps. */
 export class MortalPromoter {
@@ -29,7 +31,8 @@ export class MortalPromoter {
   #live(): void {
     const steps = 1 + Math.floor(this.#random() * maxSteps)
     const when = this.#random() < 0.5 ? 'before' : 'after'
-    const args = [this.#kubeconfig, this.#epoch, speed, steps, when].map(String)
+    const last = this.kills < maxKills ? steps : Infinity
+    const args = [this.#kubeconfig, this.#epoch, speed, last, when].map(String)
     this.#child = fork(join(import.meta.dirname, '../promoter/promoter-process.ts'), args, {
       execArgv: [],
       stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
