@@ -30,6 +30,8 @@ function kubectl(args: string, stdin?: unknown): Promise<Ran> {
       { timeout: 60_000 },
       (error, out, errors) => resolve({ code: error ? 1 : 0, out, errors }),
     )
+    // It may end without reading all; its exit code tells.
+    child.stdin?.on('error', () => {})
     child.stdin?.end(stdin === undefined ? '' : JSON.stringify(stdin))
   })
 }
