@@ -103,7 +103,9 @@ it('names only commands and flags that exist', () => {
       if (name === 'help' || (name === 'ready' && rest.startsWith(' api='))) return []
       const command = commands.find((candidate) => candidate.name === name)
       if (!command) return [name]
-      const flags = [...rest.matchAll(/ --([a-z-]+)/g)].map(([, flag = '']) => flag)
+      // What follows "--" is another program's.
+      const [own = ''] = rest.split(' -- ')
+      const flags = [...own.matchAll(/ --([a-z-]+)/g)].map(([, flag = '']) => flag)
       return flags.filter((flag) => !(flag in command.flags)).map((flag) => `${name} --${flag}`)
     }),
   )

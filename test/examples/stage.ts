@@ -56,7 +56,8 @@ export async function virtualStage(): Promise<Stage> {
     ask: () => Promise.reject(new Error('requests need real time: say `within`, not `at`')),
     async [Symbol.asyncDispose]() {
       const stopped = instance.lifecycle.stop()
-      await clock.settle()
+      // Simulated Pods take a moment to end.
+      await clock.run(clock.now() + 1000)
       await stopped
       await world[Symbol.asyncDispose]()
       rmSync(directory, { recursive: true })

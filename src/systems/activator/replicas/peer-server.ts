@@ -46,9 +46,9 @@ export async function servePeers(
   await once(server.listen(port, host), 'listening')
   return {
     port: (server.address() as AddressInfo).port,
-    [Symbol.asyncDispose]: () => {
+    [Symbol.asyncDispose]: async () => {
       server.closeAllConnections()
-      return server[Symbol.asyncDispose]()
+      if (server.listening) await server[Symbol.asyncDispose]()
     },
   }
 }
