@@ -109,7 +109,7 @@ export function buildActivator(
   const { workloads, caches, registry, now } = core
   const onChange = (changed: string | undefined) => queues.enqueueWorkloads(workloads.inNamespace(changed).map(refOf))
   const rules = new SleepRules({ client, informers, namespace, compatibility, now, onChange })
-  const governance = new Governance({ ...core, rules })
+  const governance = new Governance({ ...core, rules, queues })
   const domainRules = new DomainRules({ requireGrant: options.requireDomainGrant ?? false })
   const claims = new HostClaims(domainRules)
   const publisher = new Publisher(core)

@@ -166,9 +166,14 @@ describe('sleep by schedule', () => {
     const first = await startReplica(server.transport, { clock })
     await until(async () => (await replicasOf('web')) === 0 && (await replicasOf('other')) === 0)
     await first.stop()
-    await using _ = await startReplica(server.transport, { clock })
+    const second = await startReplica(server.transport, { clock })
     const scaled = { type: 'merge', body: { spec: { replicas: 1 } } } as const
     await cluster.client.patch(deployments, { namespace, name: 'other' }, scaled, { fieldManager: 'kubectl-edit' })
+    await until(
+      async () => (await get(deployments, 'other')).metadata.annotations?.['sojourn.dev/asleep-since'] === undefined,
+    )
+    await second.stop()
+    await using _ = await startReplica(server.transport, { clock })
     await until(async () => (await replicasOf('web')) === 3)
     expect(cluster.history.get('other')).toEqual([2, 0, 1])
   })
@@ -202,7 +207,7 @@ describe('sleep by schedule', () => {
 })
 
 describe('an Environment', () => {
-  async function addEnvironment(sleep: object): Promise<void> {
+  async function addEnvironment(sleep: object, byHand: object = {}): Promise<void> {
     await cluster.client.create(environmentClass.type, {
       apiVersion: 'sojourn.dev/v1alpha1',
       kind: 'EnvironmentClass',
@@ -213,7 +218,7 @@ describe('an Environment', () => {
       apiVersion: 'sojourn.dev/v1alpha1',
       kind: 'Environment',
       metadata: { name: 'shop', namespace },
-      spec: { className: 'preview' },
+      spec: { className: 'preview', ...byHand },
     } as KubeObject)
   }
 
@@ -230,6 +235,25 @@ describe('an Environment', () => {
     await until(async () => (await replicasOf('web')) === 0 && (await replicasOf('worker')) === 0)
     expect(clock.now() - usedAt).toBeGreaterThan(50_000)
     expect(cluster.history.get('worker')).toEqual([1, 0, 1, 0])
+  })
+
+  it.each([
+    ['outside its awake hours', { awake: closesAtSix }, {}],
+    ['while it is put to sleep by hand', {}, { power: 'Asleep', powerUntil: '2026-11-19T18:00:00Z' }],
+  ])('that was used %s stays awake over a restart', async (_, sleep, byHand) => {
+    await cluster.addApp('web', {}, 0)
+    await addEnvironment(sleep, byHand)
+    await untilTime(evening + 40_000)
+    const first = await startReplica(server.transport, { clock })
+    expect(await roundTrip(first.port, 'GET / HTTP/1.1\r\nHost: web.test\r\nConnection: close\r\n\r\n')).toContain(
+      '200',
+    )
+    await first.stop()
+    await using second = await startReplica(server.transport, { clock })
+    const at = clock.now()
+    await untilTime(at + 20_000)
+    expect(second.events.map(({ reason }) => reason)).toEqual([])
+    expect(cluster.history.get('web')).toEqual([0, 1])
   })
 
   it('leaves what a selector of its class excludes', async () => {

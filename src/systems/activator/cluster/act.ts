@@ -131,9 +131,16 @@ export class Actions {
     return this.#setReplicas({ type, ref }, sleep.replicas, { resourceVersion, annotations }, undefined)
   }
 
-  /** Notes that another writer has scaled it up, and once more who if the activator gives way to that writer. */
-  async noteRise({ type, ref }: ScaleTarget, contended: string | undefined): Promise<string> {
-    const annotations = { ...notSlept, ...(contended === undefined ? {} : { [annotation.contended]: contended }) }
+  /** Notes that another writer has scaled it up, when that was a use, and who it was if the activator gives way to that writer. */
+  async noteRise(
+    { type, ref }: ScaleTarget,
+    { usedAt, contended }: { readonly usedAt: number | undefined; readonly contended?: string },
+  ): Promise<string> {
+    const annotations = {
+      ...notSlept,
+      ...(usedAt === undefined ? {} : { [annotation.lastUsed]: formatTime(usedAt) }),
+      ...(contended === undefined ? {} : { [annotation.contended]: contended }),
+    }
     return (await this.#client.merge(type, placeOf(ref), { metadata: { annotations } })).metadata.resourceVersion
   }
 

@@ -3,15 +3,18 @@ import { keyOf, keyToString } from '../../../kube/key.ts'
 import { refOf, type StoredObject } from '../../../kube/object.ts'
 import type { ScaleTarget } from '../cluster/act.ts'
 import type { Core } from '../cluster/core.ts'
+import { persistedLastUsed } from '../cluster/observe.ts'
 import type { AppliedRule, SleepRules } from '../cluster/sleep-rules.ts'
 import { wakesAfter } from '../decision/wake-order.ts'
 import { annotation } from '../model/annotations.ts'
 import { isReady, targetOf } from '../model/power-kinds.ts'
 import type { OnDemandService } from '../model/service-registry.ts'
 import { asleepSince } from '../model/sleep-annotations.ts'
+import type { WorkQueues } from './work-queues.ts'
 
 export interface GovernanceParts extends Core {
   readonly rules: SleepRules
+  readonly queues: WorkQueues
 }
 
 /** What the sleep rule of a workload wants, and whose requests are its use. */
@@ -40,11 +43,11 @@ export class Governance {
   readonly #requestedAt = new Map<string, number>()
   /** When other writers scaled up workloads that slept, by workload. */
   readonly #rises = new Map<string, number[]>()
-  readonly #usedAt = new Map<string, number>()
   /** Since when workloads wait for their turn. */
   readonly #waitingSince = new Map<string, number>()
   /** Faults of rules that have been reported. */
   readonly #told = new Set<string>()
+  #areServicesRead = false
 
   constructor(parts: GovernanceParts) {
     this.#parts = parts
@@ -73,7 +76,8 @@ export class Governance {
     const at = now()
     const used = usage.of(users, at)
     const isRequested = applied.isGroup && (this.#requestedAt.get(namespace) ?? 0) > (asleepSince(object) ?? Infinity)
-    const usedAt = Math.max(used.lastUsedAt, this.#usedAt.get(idOf(object)) ?? 0)
+    // A scale-up by hand is noted there, too.
+    const usedAt = Math.max(used.lastUsedAt, Math.min(persistedLastUsed(object) ?? 0, at))
     const window = rules.windowOf(applied, at)
     const least = 'replicas' in ((object.spec ?? {}) as object) ? applied.foreign?.least : undefined
     if (isKnown) this.#reportFault(object, applied, window === 'missing')
@@ -86,7 +90,7 @@ export class Governance {
       window,
       isUseVisible: users.length > 0 && !users.some(isBypassed),
     }
-    const power = isKnown ? decidePower(applied.rule, facts, at) : 'unknown'
+    const power = isKnown && this.#areUsesKnown() ? decidePower(applied.rule, facts, at) : 'unknown'
     return { power, users, least, idleAt: at + (applied.rule.idleAfterMs ?? defaultIdleMs) }
   }
 
@@ -112,19 +116,25 @@ export class Governance {
     const id = idOf(object)
     const manager = (await actions.scaledBy(target)) ?? 'an unknown field manager'
     const isOurs = manager === 'sojourn-awake' || manager === 'sojourn'
-    if (!isOurs && !gitOpsManagers.test(manager)) this.#usedAt.set(id, now())
+    const usedAt = isOurs || gitOpsManagers.test(manager) ? undefined : now()
     const rises = [...(this.#rises.get(id) ?? []), now()].filter((at) => at > now() - contentionMs)
     if (!isOurs) this.#rises.set(id, rises)
-    if (isOurs || rises.length < maxRises) return { version: await actions.noteRise(target, undefined) }
+    if (isOurs || rises.length < maxRises) return { version: await actions.noteRise(target, { usedAt }) }
     this.#rises.delete(id)
     const message = `${manager} scaled it up ${maxRises} times within 10 minutes after Sojourn put it to sleep. It stays awake: have ${manager} ignore spec.replicas, then remove the annotation ${annotation.contended}.`
-    const version = await actions.noteRise(target, message)
+    const version = await actions.noteRise(target, { usedAt, contended: message })
     events.record(object, { type: 'Warning', reason: 'Contended', message })
     return { version, contention: message }
   }
 
   forget(id: string): void {
-    for (const map of [this.#rises, this.#usedAt, this.#waitingSince]) map.delete(id)
+    for (const map of [this.#rises, this.#waitingSince]) map.delete(id)
+  }
+
+  /** After a start no request is known of a Service that was not read yet. */
+  #areUsesKnown(): boolean {
+    const { caches, queues } = this.#parts
+    return (this.#areServicesRead ||= caches.services.synced && queues.services.idle)
   }
 
   #mustWait(object: StoredObject, what: 'wake' | 'sleep'): boolean {

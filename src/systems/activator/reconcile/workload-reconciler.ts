@@ -155,6 +155,7 @@ export class WorkloadReconciler {
       case 'stay': {
         const waking = this.#wakingUntil(subject.id, subject.routes)
         if (decision.because === 'bypassed') return wakeAt(now() + recheckMs)
+        if (decision.because === 'unknown') return wakeAt(now() + retryMs)
         // Nothing tells when the last request has ended: look when it could have been idle for long enough.
         const ttlMs = Math.max(...subject.routes.map(({ settings }) => settings.scaling.ttlMs))
         const until = decision.because === 'in-use' ? Math.min(waking ?? Infinity, now() + ttlMs) : decision.until
