@@ -58,7 +58,7 @@ export async function readManagedItems(
       // A Cleaner has an item of its own, which says what it waits for.
       .filter(({ status, spec }) => status?.phase === 'Leaving' && !isCleaner(spec.object))
       .map(leavingItem),
-    ...(await Promise.all(onDemand.map((service) => serviceItem(reader, service, now)))),
+    ...(await Promise.all(onDemand.map((service) => serviceItem(reader, service, { now, environments })))),
   ]
   return items.toSorted((left, right) => (left.next?.at ?? Infinity) - (right.next?.at ?? Infinity))
 }
@@ -195,11 +195,21 @@ function leavingItem({ spec, status }: Departure): ManagedItem {
   }
 }
 
-async function serviceItem(reader: Reader, service: StoredObject, now: number): Promise<ManagedItem> {
-  const { workloads } = readServiceSettings(service)
+async function serviceItem(
+  reader: Reader,
+  service: StoredObject,
+  { now, environments }: { readonly now: number; readonly environments: readonly Environment[] },
+): Promise<ManagedItem> {
+  const { workloads, scaling } = readServiceSettings(service)
   const [named] = workloads
   const workload = named && (await findWorkload(reader, named))
-  const { state, next, why } = serviceStateOf(service, workload, now)
+  const own = serviceStateOf(service, workload, now)
+  const { state } = own
+  const home = environments.find(({ metadata }) => metadata.namespace === service.metadata.namespace)
+  const sleepsAt = parseTime(home?.status?.sleepsAt)
+  const isShared = state === 'awake' && !scaling.hasOwnTtl && sleepsAt !== undefined
+  const next = isShared ? ({ what: 'sleep', at: sleepsAt } as const) : own.next
+  const why = isShared ? `It sleeps with environment ${home?.metadata.name}.` : own.why
   return {
     object: refFor(service, { apiVersion: 'v1', kind: 'Service' }),
     system: 'activator',

@@ -237,6 +237,20 @@ describe('an Environment', () => {
     expect(cluster.history.get('worker')).toEqual([1, 0, 1, 0])
   })
 
+  it('sleeps as a whole when it was idle as long as its class says, whatever the default TTL of Services', async () => {
+    await cluster.addApp('web', {}, 1)
+    await cluster.addDeployment('worker', 1)
+    await addEnvironment({ idleAfter: '1m' })
+    const startedAt = clock.now()
+    await using _ = await startReplica(server.transport, {
+      clock,
+      defaults: { ttlMs: 2000, readinessTimeoutMs: 60_000 },
+    })
+    await until(async () => (await replicasOf('web')) === 0 || (await replicasOf('worker')) === 0)
+    expect(clock.now() - startedAt).toBeGreaterThan(59_000)
+    await until(async () => (await replicasOf('web')) === 0 && (await replicasOf('worker')) === 0)
+  })
+
   it.each([
     ['outside its awake hours', { awake: closesAtSix }, {}],
     ['while it is put to sleep by hand', {}, { power: 'Asleep', powerUntil: '2026-11-19T18:00:00Z' }],

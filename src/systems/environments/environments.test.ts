@@ -7,9 +7,12 @@ import { restoreDeparture } from '../../app/operations/restore.ts'
 import { keepEnvironment } from '../../app/operations/environments.ts'
 import { Client } from '../../client/client.ts'
 import { findCondition } from '../../kube/conditions.ts'
-import { cronJobs, deployments, namespaces } from '../../kube/core-types.ts'
+import { cronJobs, deployments, namespaces, services } from '../../kube/core-types.ts'
 import type { ResourceType, StoredObject } from '../../kube/object.ts'
+import { formatTime } from '../../kube/time.ts'
 import type { ApiRequest, Transport } from '../../kube/transport.ts'
+import { readManagedItems } from '../../queries/managed-items.ts'
+import { Reader } from '../../queries/reader.ts'
 import {
   channel,
   classOf,
@@ -51,6 +54,36 @@ describe('environments', () => {
       reason: 'Waiting',
     })
     expect(Date.parse(status?.deletesAt ?? '') - world.clock.now()).toBeGreaterThan(6.9 * day)
+  })
+
+  it.each([
+    ['with it, unless it says itself', {}, { what: 'falls asleep', at: 29 * minute }, 'It sleeps with environment'],
+    ['by its own TTL', { 'proxless/ttl-seconds': '600' }, { what: 'falls asleep', at: 9 * minute }, '600 seconds'],
+  ])('shows in the status of a Service that it sleeps %s', async (_, more, next, why) => {
+    await using started = await start({ channels: [], sleep: { idleAfter: '30m', grace: '0s' } })
+    const { world } = started
+    await world.create(namespaceOf())
+    const deployment = deploymentOf()
+    const annotations = { 'proxless/last-used': formatTime(world.clock.now()) }
+    await world.create({ ...deployment, metadata: { ...deployment.metadata, annotations } })
+    const served = { type: 'sojourn.dev/OnDemand', status: 'True', reason: 'Routed', message: '' }
+    const service = await world.create({
+      apiVersion: 'v1',
+      kind: 'Service',
+      metadata: {
+        name: 'shop',
+        namespace: place.namespace,
+        annotations: { 'proxless/deployment': 'shop', ...more },
+      },
+      spec: { selector: { app: 'shop' }, ports: [{ port: 80 }] },
+    })
+    await world.client.updateStatus(services, service, { conditions: [served] })
+    await world.pass(minute)
+    const now = world.clock.now()
+    const items = await readManagedItems(new Reader(world.client), { namespace: place.namespace, now })
+    const item = items.find(({ system }) => system === 'activator')
+    expect(item?.next).toEqual({ ...next, at: now + next.at })
+    expect(item?.why).toContain(why)
   })
 
   it('leaves system namespaces and those that opted out alone, and takes back what it made when the label goes', async () => {

@@ -28,6 +28,7 @@ function observed({ workload = {}, rule = {}, rules = [rule], usage, wake, power
   }
   const noRule: Rule = {
     ttlMs: 5 * minute,
+    hasOwnTtl: true,
     minReplicas: 0,
     wakeReplicas: undefined,
     maySleep: true,
@@ -94,6 +95,24 @@ describe('decide', () => {
       'keeps awake until a given time',
       { rule: { awakeUntil: now + minute } },
       { do: 'stay', because: 'office-hours', until: now + minute },
+    ],
+    ...(['recently-used', 'new', 'deployed', 'use-unknown', 'paused'] as const).map(
+      (because) =>
+        [
+          `sleeps with its environment, which is ${because}, where it has no TTL of its own`,
+          { rule: { hasOwnTtl: false }, power: { wants: 'AsIs', because, until: now + 30 * minute } },
+          { do: 'stay', because, until: now + 30 * minute },
+        ] satisfies [string, Given, Record<string, unknown>],
+    ),
+    [
+      'sleeps by its own TTL in an environment that is in use',
+      { power: { wants: 'AsIs', because: 'recently-used', until: now + 30 * minute } },
+      { do: 'sleep', because: 'idle' },
+    ],
+    [
+      'sleeps by the default TTL where a rule of another tool leaves it alone',
+      { rule: { hasOwnTtl: false }, power: { wants: 'AsIs', because: 'outside-awake-hours' } },
+      { do: 'sleep', because: 'idle' },
     ],
     ['sleeps outside them', { rule: { awakeHours: night } }, { do: 'sleep' }],
     [

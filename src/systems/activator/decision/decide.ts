@@ -144,6 +144,9 @@ function onDemand({ rules, usage, wake, power, least: left }: Observed, workload
   if (rules.some(({ maySleep }) => !maySleep)) return stay('kept-awake')
   if (rules.some(({ isBypassed }) => isBypassed)) return stay('bypassed')
   if (hours.open) return stay('office-hours', hours.changesAt)
+  // The idle time of a rule is that of all its workloads, unless a Service has one of its own. Other tools have none.
+  const isRuled = typeof power === 'object' && power.wants === 'AsIs' && power.because !== 'outside-awake-hours'
+  if (isRuled && rules.some(({ hasOwnTtl }) => !hasOwnTtl)) return stay(power.because, changesAt)
   if (now < idleAt) return stay('recently-used', earliest(idleAt, changesAt))
   return decideSleep(workload, 'idle', least)
 }

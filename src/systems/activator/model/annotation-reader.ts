@@ -68,7 +68,7 @@ export class AnnotationReader {
     return [...new Set(hosts)]
   }
 
-  seconds(key: string, otherwiseMs: number, min: number): number {
+  seconds<D extends number | undefined>(key: string, otherwiseMs: D, min: number): number | D {
     const seconds = this.count(key, undefined, min)
     return seconds === undefined ? otherwiseMs : seconds * 1000
   }

@@ -32,6 +32,8 @@ export interface ServiceSettings {
 /** When a workload wakes and sleeps, as far as one of its Services says. */
 export interface ScalingSettings {
   readonly ttlMs: number
+  /** False: the TTL is the default, and gives way to the idle time of a sleep rule. */
+  readonly hasOwnTtl: boolean
   readonly minReplicas: number
   readonly wakeReplicas: number | undefined
   /** False: the workload is woken and never put to sleep. */
@@ -117,8 +119,10 @@ function workloadsOf(read: AnnotationReader, deployment: string | undefined, nam
 }
 
 function scalingSettings(read: AnnotationReader, defaults: SettingDefaults): ScalingSettings {
+  const ttlMs = read.seconds(annotation.ttl, undefined, 1)
   return {
-    ttlMs: read.seconds(annotation.ttl, defaults.ttlMs, 1),
+    ttlMs: ttlMs ?? defaults.ttlMs,
+    hasOwnTtl: ttlMs !== undefined,
     minReplicas: read.count(annotation.minReplicas, 0, 0),
     wakeReplicas: read.count(annotation.wakeReplicas, undefined, 1),
     // A misspelt value still means that its author wants the workload awake.

@@ -22,8 +22,8 @@ export interface Governed {
   readonly power: PowerDecision | 'unknown' | undefined
   /** The Services whose requests wake it and keep it awake. */
   readonly users: readonly OnDemandService[]
-  /** The earliest at which it can be idle if it is in use now: nothing tells when the last request has ended. */
-  readonly idleAt?: number
+  /** How long the rule lets it be idle before it sleeps. */
+  readonly idleMs?: number
   /** How many replicas the rule leaves it asleep. */
   readonly least?: number | undefined
 }
@@ -91,7 +91,7 @@ export class Governance {
       isUseVisible: users.length > 0 && !users.some(isBypassed),
     }
     const power = isKnown && this.#areUsesKnown() ? decidePower(applied.rule, facts, at) : 'unknown'
-    return { power, users, least, idleAt: at + (applied.rule.idleAfterMs ?? defaultIdleMs) }
+    return { power, users, least, idleMs: applied.rule.idleAfterMs ?? defaultIdleMs }
   }
 
   /** When to look again, if others must wake or sleep before this workload. */

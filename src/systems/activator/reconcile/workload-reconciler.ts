@@ -159,9 +159,9 @@ export class WorkloadReconciler {
         // Nothing tells when the last request has ended: look when it could have been idle for long enough.
         const ttlMs = Math.max(...subject.routes.map(({ settings }) => settings.scaling.ttlMs))
         const until = decision.because === 'in-use' ? Math.min(waking ?? Infinity, now() + ttlMs) : decision.until
-        const { power, idleAt } = subject.governed
+        const { power, idleMs = Infinity } = subject.governed
         const isUsed = typeof power === 'object' && power.until === undefined && power.wants !== 'Asleep'
-        const earliest = Math.min(until ?? Infinity, (isUsed ? idleAt : undefined) ?? Infinity)
+        const earliest = Math.min(until ?? Infinity, isUsed ? now() + idleMs : Infinity)
         return earliest === Infinity ? settled : wakeAt(earliest)
       }
     }
@@ -225,7 +225,7 @@ export class WorkloadReconciler {
   async #sleep(subject: Subject, decision: Extract<Decision, { do: 'sleep' }>): Promise<Outcome> {
     const { peers, usage, log, now, dryRun } = this.#parts
     const { id, routes, governed } = subject
-    const { users } = governed
+    const { users, power, idleMs = 0 } = governed
     if (!peers.leading) return wakeAt(now() + recheckMs)
     if (dryRun) {
       log.info('would sleep', { workload: id })
@@ -235,7 +235,8 @@ export class WorkloadReconciler {
     const { lastUsedAt } = usage.of(users, now())
     // A user who puts it to sleep by hand does not wait for it to become idle, only for requests under way.
     const ttls = users.map(({ settings }) => settings.scaling.ttlMs)
-    const minIdleMs = decision.because === 'by-hand' ? 0 : Math.max(0, ...ttls)
+    const isRuled = typeof power === 'object' && power.wants === 'Asleep'
+    const minIdleMs = decision.because === 'by-hand' ? 0 : isRuled ? idleMs : Math.max(0, ...ttls)
     try {
       const write = () => this.#writeSleep(subject, decision, lastUsedAt)
       const hasSlept = await sleepWithoutLoss(this.#parts, users, { lastUsedAt, minIdleMs }, write)
