@@ -225,6 +225,10 @@ describe('the message of an environment', () => {
     expect(message).toMatch(/^will be deleted on .*; held while the pull request cannot be read: no forge allows it$/)
   })
 
+  it('says that a use moves the date, until the owner was told', () => {
+    expect(statusOf({ spec }).message).toMatch(/^will be deleted on \S+ unless it is used before; last use \S+/)
+  })
+
   it('says nothing of the pull request before it was read', () => {
     expect(statusOf({ spec, around: { pull } }).message).not.toContain('held')
   })

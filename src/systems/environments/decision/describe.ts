@@ -29,7 +29,7 @@ export function messageOf(decision: StayDecision, { held, ...told }: Told): stri
   switch (decision.do) {
     case 'stay':
       if (!decision.due) return 'no rule of its class deletes it'
-      return `will be deleted on ${formatTime(decision.due.at)}: ${because(decision.due.reason, told)}${held ? `; held while ${held}` : ''}`
+      return `will be deleted on ${formatTime(decision.due.at)}${because(decision.due.reason, told)}${held ? `; held while ${held}` : ''}`
     case 'announce':
     case 'move':
       return `will be deleted on ${formatTime(decision.date)}`
@@ -53,8 +53,12 @@ export interface Told {
 
 function because(reason: DueReason, { lastUsedAt, lastUsedBy, toldAt }: Omit<Told, 'held'>): string {
   const used = `last use ${formatTime(lastUsedAt)}${lastUsedBy ? ` (${lastUsedBy})` : ''}`
-  const told = toldAt === undefined ? '' : `; the owner was told ${formatTime(toldAt)}`
-  return `${dueSentences[reason]}, ${used}${told}`
+  if (toldAt !== undefined) return `: ${dueSentences[reason]}, ${used}; the owner was told ${formatTime(toldAt)}`
+  // Nothing has happened yet: a use moves the date.
+  if (reason === 'unused') return ` unless it is used before; ${used}`
+  return reason === 'pull-request-stale'
+    ? ` unless a push or a use comes before; ${used}`
+    : `: ${dueSentences[reason]}, ${used}`
 }
 
 /** The phase: the most urgent of what an environment is. */
