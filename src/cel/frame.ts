@@ -35,21 +35,21 @@ export class Frame {
     this.trace = trace
   }
 
-  /** Spends units before the work they stand for is done. */
+  /** Spends units before the work they stand for is done. Give products of lengths as such: `>>` would make large ones negative. */
   charge(units: number): void {
     const budget = this.#budget
-    budget.remaining -= units
+    budget.remaining -= Math.floor(units)
     if (budget.remaining < 0) throw exceeded
   }
 
   /** Spends for work in proportion to a text's length. */
   chargeText(length: number): void {
-    if (length >= 16) this.charge(length >> 4)
+    if (length >= 16) this.charge(length / 16)
   }
 
   /** Spends for a search, which at worst compares every part of the text with the whole of the other. */
   chargeSearch(text: string, part: string): void {
-    if (text.length >= 32 && part.length <= text.length) this.charge((text.length * (part.length + 1)) >> 5)
+    if (text.length >= 32 && part.length <= text.length) this.charge((text.length * (part.length + 1)) / 32)
   }
 }
 

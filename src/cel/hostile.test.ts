@@ -4,6 +4,7 @@ import { cleanerEnvironment } from './environments.ts'
 import { CelCompileError, CelError } from './errors.ts'
 import { Budget } from './frame.ts'
 import { hostileData, hostiles } from '../../test/cel/hostile.ts'
+import type { Program } from './program.ts'
 import { dynType } from './types.ts'
 
 const data = hostileData()
@@ -45,6 +46,38 @@ describe('the cost budget', () => {
 
   it('lets the same work through when it is larger', () => {
     expect(compiled('list.all(x, list.size() > 0)').evaluate(data, { budget: 10_000_000 })).toBe(true)
+  })
+})
+
+describe('the cost of long texts', () => {
+  // Products of lengths beyond 32 bits were negative: each search gave budget back.
+  it.each([
+    ['of a text', 'text.contains(part)'],
+    ['and replacing', "text.replace('a', part) == ''"],
+    ['with a pattern', 'text.matches(pattern)'],
+  ])('is never given back: searching %s', (_, source) => {
+    const texts = { text: 'a'.repeat(1_000_000), part: 'b'.repeat(90_000), pattern: '(b|c)'.repeat(600) }
+    const environment = cleanerEnvironment({ text: dynType, part: dynType, pattern: dynType })
+    const program = compile(source, environment) as Program
+    const budget = new Budget(10_000_000)
+    expect(program.evaluate(texts, { budget })).toMatchObject({ kind: 'budget' })
+    expect(budget.remaining).toBeLessThan(0)
+  })
+
+  it.each([
+    ['texts', `'${'%s'.repeat(200)}'.format([${'text, '.repeat(200)}])`],
+    ['lists of lists', `cel.bind(some, [${'text, '.repeat(40)}], '%s'.format([[${'some, '.repeat(40)}]]))`],
+    ['maps', `cel.bind(some, {'a': [${'text, '.repeat(40)}]}, '%s'.format([[${'some, '.repeat(40)}]]))`],
+  ])('is paid before a formatted text of %s is built', (_, source) => {
+    const budget = new Budget(100_000)
+    expect(compiled(`${source} == ''`).evaluate(data, { budget })).toMatchObject({ kind: 'budget' })
+    expect(budget.remaining).toBeGreaterThan(-50_000)
+  })
+
+  it('is paid for each match, which may search the rest of the text in vain', () => {
+    const source = "text.substring(0, 10000).findAll('a+b|a').size() > 0"
+    expect(compiled(source).evaluate(data)).toMatchObject({ kind: 'budget' })
+    expect(compiled("'in 10 of 300 cases'.findAll('[0-9]+').size() == 2").evaluate({}, { budget: 10_000 })).toBe(true)
   })
 })
 

@@ -35,16 +35,16 @@ function compilePattern(source: string): RE2JS | CelError {
   }
 }
 
-/** Spends for searching a text with a pattern, which takes time in proportion to both lengths. */
-export function chargeSearch(frame: Frame, text: string, pattern: string): void {
-  frame.charge(8 + ((text.length * (4 + pattern.length)) >> 4))
+/** Spends for searching a text of this length with a pattern, which takes time in proportion to both lengths. */
+export function chargeSearch(frame: Frame, length: number, pattern: string): void {
+  frame.charge(8 + (length * (4 + pattern.length)) / 16)
 }
 
 /** Whether the pattern is found anywhere in the text. */
 export function isFound(frame: Frame, text: string, source: string): boolean | CelError {
   const pattern = patternOf(frame, source)
   if (pattern instanceof CelError) return pattern
-  chargeSearch(frame, text, source)
+  chargeSearch(frame, text.length, source)
   return pattern.matcher(text).find()
 }
 

@@ -162,7 +162,7 @@ export const listsLibrary: Library = {
 }
 
 function contains(frame: Frame, list: List, part: List): boolean {
-  frame.charge((list.length * part.length) >> 1)
+  frame.charge((list.length * part.length) / 2)
   return part.every((element) => list.some((other) => isEqual(frame, other, element)))
 }
 
@@ -176,7 +176,7 @@ export const setsLibrary: Library = {
       (frame, a: List, b: List) => contains(frame, a, b) && contains(frame, b, a),
     ),
     overload('sets.intersects(list(A), list(A)) -> bool', (frame, a: List, b: List) => {
-      frame.charge((a.length * b.length) >> 1)
+      frame.charge((a.length * b.length) / 2)
       return a.some((element) => b.some((other) => isEqual(frame, other, element)))
     }),
   ],

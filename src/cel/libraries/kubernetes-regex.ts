@@ -13,13 +13,14 @@ function find(frame: Frame, text: string, source: string): CelValue {
 function findAll(frame: Frame, text: string, source: string, most: CelInt = -1): CelValue {
   const pattern = patternOf(frame, source)
   if (pattern instanceof CelError) return pattern
-  chargeSearch(frame, text, source)
+  chargeSearch(frame, text.length, source)
   const limit = indexValue(most) ?? -1
   const matcher = pattern.matcher(text)
   const found: string[] = []
   while ((limit < 0 || found.length < limit) && matcher.find()) {
-    frame.charge(32)
     found.push(matcher.group() ?? '')
+    // The next search may read all the rest before it finds a short match.
+    chargeSearch(frame, text.length - matcher.end(), source)
   }
   return found
 }

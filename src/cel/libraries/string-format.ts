@@ -65,7 +65,7 @@ function misfit(verb: string, value: CelValue): CelError {
 /** The form of `%s`: what a reader expects to see, containers included. */
 function shown(frame: Frame, value: CelValue): string | CelError {
   frame.charge(1)
-  if (typeof value === 'string') return value
+  if (typeof value === 'string') return paid(frame, value)
   if (value === null || typeof value === 'boolean' || isInt(value)) return String(value)
   if (isDouble(value)) return infinityWord(doubleValue(value)) ?? doubleText(doubleValue(value))
   if (value instanceof CelUint) return String(value.value)
@@ -91,7 +91,7 @@ function shownList(frame: Frame, list: readonly CelValue[]): string | CelError {
     if (text instanceof CelError) return text
     parts.push(text)
   }
-  return `[${parts.join(', ')}]`
+  return bracketed(frame, '[]', parts)
 }
 
 function shownMap(frame: Frame, map: AnyMap): string | CelError {
@@ -104,7 +104,22 @@ function shownMap(frame: Frame, map: AnyMap): string | CelError {
     parts.push([name, text])
   }
   const sorted = parts.toSorted(([a], [b]) => compareText(a, b))
-  return `{${sorted.map(([key, value]) => `${key}: ${value}`).join(', ')}}`
+  return bracketed(
+    frame,
+    '{}',
+    sorted.map(([key, value]) => `${key}: ${value}`),
+  )
+}
+
+function bracketed(frame: Frame, [open, close]: string, parts: readonly string[]): string {
+  for (const part of parts) paid(frame, part)
+  return `${open}${parts.join(', ')}${close}`
+}
+
+/** A text that becomes a part of a longer one: the same one can be many parts. */
+function paid(frame: Frame, text: string): string {
+  frame.chargeText(text.length)
+  return text
 }
 
 function decimal(value: CelValue): string | CelError {
