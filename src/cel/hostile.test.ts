@@ -55,7 +55,7 @@ describe('the cost of long texts', () => {
     ['of a text', 'text.contains(part)'],
     ['and replacing', "text.replace('a', part) == ''"],
     ['with a pattern', 'text.matches(pattern)'],
-  ])('is never given back: searching %s', (_, source) => {
+  ])('139: is never given back: searching %s', (_, source) => {
     const texts = { text: 'a'.repeat(1_000_000), part: 'b'.repeat(90_000), pattern: '(b|c)'.repeat(600) }
     const environment = cleanerEnvironment({ text: dynType, part: dynType, pattern: dynType })
     const program = compile(source, environment) as Program
@@ -68,13 +68,13 @@ describe('the cost of long texts', () => {
     ['texts', `'${'%s'.repeat(200)}'.format([${'text, '.repeat(200)}])`],
     ['lists of lists', `cel.bind(some, [${'text, '.repeat(40)}], '%s'.format([[${'some, '.repeat(40)}]]))`],
     ['maps', `cel.bind(some, {'a': [${'text, '.repeat(40)}]}, '%s'.format([[${'some, '.repeat(40)}]]))`],
-  ])('is paid before a formatted text of %s is built', (_, source) => {
+  ])('139: is paid before a formatted text of %s is built', (_, source) => {
     const budget = new Budget(100_000)
     expect(compiled(`${source} == ''`).evaluate(data, { budget })).toMatchObject({ kind: 'budget' })
     expect(budget.remaining).toBeGreaterThan(-50_000)
   })
 
-  it('is paid for each match, which may search the rest of the text in vain', () => {
+  it('139: is paid for each match, which may search the rest of the text in vain', () => {
     const source = "text.substring(0, 10000).findAll('a+b|a').size() > 0"
     expect(compiled(source).evaluate(data)).toMatchObject({ kind: 'budget' })
     expect(compiled("'in 10 of 300 cases'.findAll('[0-9]+').size() == 2").evaluate({}, { budget: 10_000 })).toBe(true)

@@ -3,7 +3,8 @@ import { RE2JS } from 're2js'
 import { CelError } from './errors.ts'
 import type { Frame } from './frame.ts'
 
-const cache = new BoundedMap<string, RE2JS | CelError>(500)
+/** Those whose compilation cost this together at most, which is some tens of MiB. */
+const cache = new BoundedMap<string, RE2JS | CelError>(20_000_000, compileCost)
 const maxPatternLength = 4096
 
 /** The compiled pattern in RE2's syntax, from a cache; an error for what RE2 does not take. */

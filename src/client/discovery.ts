@@ -93,7 +93,9 @@ export class Discovery {
 
   async #readVersion(apiVersion: string): Promise<readonly DiscoveredType[]> {
     const { group, version } = parseApiVersion(apiVersion)
-    const path = group ? `/apis/${group}/${version}` : `/api/${version}`
+    // Tenants name kinds: no text leads to another path.
+    const [root, ...names] = group ? ['/apis', group, version] : ['/api', version]
+    const path = [root, ...names.map(encodeURIComponent)].join('/')
     try {
       const { resources = [] } = (await this.#read(path)) as { resources?: readonly WireResource[] }
       return resources

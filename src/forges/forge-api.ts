@@ -19,10 +19,16 @@ export interface ForgeApiOptions {
   readonly cache?: ResponseCache | undefined
 }
 
-/** The newest 1,000 short responses of all forges, for conditional requests, which do not count against rate limits. */
-export class ResponseCache extends BoundedMap<string, { readonly etag: string; readonly value: unknown }> {
+interface CachedResponse {
+  readonly etag: string
+  readonly value: unknown
+  readonly bytes: number
+}
+
+/** The newest short responses of all forges, 16 MiB together, for conditional requests, which do not count against rate limits. */
+export class ResponseCache extends BoundedMap<string, CachedResponse> {
   constructor() {
-    super(1000)
+    super(16 * 1024 * 1024, (key, { etag, bytes }) => key.length + etag.length + bytes)
   }
 }
 
@@ -50,7 +56,8 @@ export class ForgeApi {
     if (response.status === 304 && cached) return cached.value as T
     const value = await this.#read<T>(response, path)
     const { etag } = response.headers
-    if (etag && response.body.length <= mostHere) this.#cache.set(key, { etag, value })
+    const bytes = response.body.length
+    if (etag && bytes <= mostHere) this.#cache.set(key, { etag, value, bytes })
     return value
   }
 

@@ -2,6 +2,22 @@ import { inFile, type Guard } from '../../scripts/guards/guard.ts'
 
 /** What keeps Cleaners within the rights of their creators. */
 export const cleanerGuards: readonly Guard[] = [
+  ...inFile('src/systems/cleaner/decision/conditions.ts', [
+    ['136: conditions', 'if (length > maxSource)', 'if (length > 1e9)'],
+  ]),
+  ...inFile('src/cel/frame.ts', [
+    ['139: is never given back', '(text.length * (part.length + 1)) / 32', '(text.length * (part.length + 1)) >> 5'],
+  ]),
+  ...inFile('src/cel/libraries/string-format.ts', [
+    [
+      '139: is paid before a formatted text',
+      "if (typeof value === 'string') return paid(frame, value)",
+      "if (typeof value === 'string') return value",
+    ],
+  ]),
+  ...inFile('src/cel/libraries/kubernetes-regex.ts', [
+    ['139: is paid for each match', 'chargeSearch(frame, text.length - matcher.end(), source)', ''],
+  ]),
   ...inFile('src/departures/door/budget.ts', [
     ['59: a tenant', ', scope }\n  }\n\n  #dropIdle', ' }\n  }\n\n  #dropIdle'],
   ]),

@@ -15,6 +15,7 @@ export const testFolders = [
   'src/tenancy',
   'src/admission',
   'src/kube',
+  'src/cel',
   'src/runtime/observability',
   'src/runtime/cache',
   'src/parsing',

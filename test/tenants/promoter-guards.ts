@@ -2,6 +2,10 @@ import { inFile, type Guard } from '../../scripts/guards/guard.ts'
 
 /** What keeps requests to pipelines and checks by Jobs within the rights of users. */
 export const promoterGuards: readonly Guard[] = [
+  ...inFile('src/systems/promoter/reconcile.ts', [
+    ['137: no connection', 'withoutTargets(plan, refusals), pipeline', 'plan, pipeline'],
+  ]),
+  ...inFile('src/client/discovery.ts', [['138: asks for no other path', 'names.map(encodeURIComponent)', 'names']]),
   ...inFile('src/systems/promoter/decision/approvals.ts', [
     ['never counts as an approval, even if it names the promotion', ' && !isRequest(approval)', ''],
   ]),
@@ -67,8 +71,8 @@ export const promoterGuards: readonly Guard[] = [
   ]),
   ...inFile('src/forges/forge-api.ts', [
     ['133: fills no memory by a list', 'if (bytes > maxListBytes)', 'if (bytes > 1e12)'],
-    ['133: fills no cache', 'super(1000)', 'super(1e9)'],
-    ['133: fills no cache', 'if (etag && response.body.length <= mostHere)', 'if (etag)'],
+    ['133: fills no cache', 'super(16 * 1024 * 1024, ', 'super(1e12, '],
+    ['133: fills no cache', 'if (etag && bytes <= mostHere)', 'if (etag)'],
     ['133: is asked with its own', 'const key = `${this.#cacheKey} ${path}`', 'const key = path'],
   ]),
   ...inFile('src/forges/rate-limiter.ts', [

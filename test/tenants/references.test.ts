@@ -1,3 +1,4 @@
+import { createServer, type AddressInfo } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { bond as bondKind } from '../../src/apis/bond.ts'
 import { configMaps, namespaces, secrets } from '../../src/kube/core-types.ts'
@@ -219,5 +220,37 @@ describe.each(worlds)('--no-cross-namespace-refs: $name', ({ start }) => {
     await statusOf(world, 'Bond', 'closed')(closed)
     await world.create('administrator', bondTo('closed-cluster', { cluster: 'b.lent', name: 'app' }))
     await statusOf(world, 'Bond', 'closed-cluster')(closed)
+  })
+})
+
+describe.each(worlds)('what is opened for a Pipeline or Bond: $name', ({ start }) => {
+  it('137: no connection with credentials that its author may not use', async () => {
+    const asked: string[] = []
+    await using server = createServer((socket) => {
+      asked.push('connection')
+      socket.destroy()
+    })
+    await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
+    const { port } = server.address() as AddressInfo
+    await using world = await start({ roles, flags: { 'allow-outgoing': '127.0.0.0/8' } })
+    const kubeconfig = {
+      apiVersion: 'v1',
+      kind: 'Config',
+      'current-context': 'far',
+      clusters: [{ name: 'far', cluster: { server: `https://127.0.0.1:${port}` } }],
+      users: [{ name: 'far', user: { token: password } }],
+      contexts: [{ name: 'far', context: { cluster: 'far', user: 'far' } }],
+    }
+    const data = { value: btoa(JSON.stringify(kubeconfig)) }
+    await world.create('neighbour', { ...secret('b', 'far'), data })
+    await world.create('neighbour', gitopsCluster('b', 'far'))
+    const clusterRef = { namespace: 'b', name: 'far' }
+    await world.create('tenant', pipeline('c137', { clusterRef }))
+    await statusOf(world, 'Pipeline', 'c137')('belongs to another namespace')
+    await world.create('tenant', bondTo('c137', { cluster: 'b.far', name: 'app' }))
+    await statusOf(world, 'Bond', 'c137')('message')
+    expect(asked).toEqual([])
+    await world.create('administrator', pipeline('c137-entitled', { clusterRef }))
+    await until(() => Promise.resolve(asked[0]))
   })
 })

@@ -1,5 +1,6 @@
 import { request as httpRequest, type Agent as PlainAgent } from 'node:http'
 import { request as httpsRequest, type Agent, type RequestOptions } from 'node:https'
+import { BoundedMap } from '../../kube/basics/bounded-map.ts'
 import { flatHeaders } from '../../kube/transport.ts'
 import { systemClock } from '../time/clock.ts'
 import type { Outgoing } from './outgoing.ts'
@@ -43,22 +44,29 @@ export interface Network {
 
 /** HTTP and HTTPS over kept-alive connections, one pool per set of trusted certificates. */
 export function networkHttp({ outgoing }: { readonly outgoing: Outgoing }): Network {
-  const agents = new Map<string, Agent>()
-  const plain = outgoing.agent({ keepAlive: true, maxSockets: 16 })
+  // Tenants name certificates: an agent that is dropped finishes its requests, and its idle connections end by the timeout.
+  const pool = { keepAlive: true, maxSockets: 16, timeout: idleMs }
+  const agents = new BoundedMap<string, Agent>(maxCertificates, (ca) => ca.length)
+  const plain = outgoing.agent(pool)
+  const secure = outgoing.tlsAgent(pool)
   const agentFor = (ca = '') =>
-    agents.getOrInsertComputed(ca, () => outgoing.tlsAgent({ keepAlive: true, maxSockets: 16, ...(ca ? { ca } : {}) }))
+    ca === '' ? secure : agents.getOrInsertComputed(ca, () => outgoing.tlsAgent({ ...pool, ca }))
   return {
     http: (request) => send(request, request.url.startsWith('https:') ? agentFor(request.ca) : plain),
     connect: (options) => outgoing.connect(options),
     agents: { httpAgent: plain, httpsAgent: agentFor(undefined) },
     close: () => {
       plain.destroy()
+      secure.destroy()
       for (const agent of agents.values()) agent.destroy()
       agents.clear()
     },
   }
 }
 
+const idleMs = 30_000
+/** Bytes of all certificates for which connections are kept. */
+const maxCertificates = 4 * 1024 * 1024
 const defaultTimeoutMs = 10_000
 const defaultMaxBytes = 1024 * 1024
 

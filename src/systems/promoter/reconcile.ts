@@ -54,9 +54,11 @@ export async function reconcilePipeline(
 ): Promise<Outcome> {
   if (!pipeline) return forgetPipeline(key, ports)
   const plan = validPlan(pipeline)
-  if (plan) ports.observer.follow(key, plan, pipeline.spec.adapter)
+  const refusals = await refusalsOf(pipeline, plan, ports)
+  // No cache is opened, and no cluster asked, for what the creator may not read.
+  if (plan) ports.observer.follow(key, withoutTargets(plan, refusals), pipeline.spec.adapter)
   // Reading may open a cache, so it comes before the question whether one is still being filled.
-  const targets = await readTargets(key, { pipeline, plan }, ports)
+  const targets = readTargets(key, { plan, refusals }, ports)
   ports.metrics.sources.set({}, ports.observer.size)
   if (plan && !pipeline.metadata.deletionTimestamp && ports.observer.isStarting(key))
     return wakeAt(ports.clock.now() + startingDelayMs)
@@ -66,20 +68,34 @@ export async function reconcilePipeline(
 
 /** The decision a reconcile would make now. Writes and starts nothing. */
 export async function previewPipeline(key: string, pipeline: Pipeline, ports: ReconcilePorts): Promise<Decision> {
-  const targets = await readTargets(key, { pipeline, plan: validPlan(pipeline) }, ports)
+  const plan = validPlan(pipeline)
+  const targets = readTargets(key, { plan, refusals: await refusalsOf(pipeline, plan, ports) }, ports)
   return decide(observe(pipeline, ports, { targets, secretVersions: {} }), ports.clock.now())
 }
 
 /** The state of every target, by environment, from the caches; of those the creator may not read, only that. */
-async function readTargets(
+function readTargets(
   key: string,
-  { pipeline, plan }: { readonly pipeline: Pipeline; readonly plan: Plan | undefined },
-  { observer, access }: ReconcilePorts,
-): Promise<Observed['targets']> {
+  { plan, refusals }: { readonly plan: Plan | undefined; readonly refusals: Refusals },
+  { observer }: ReconcilePorts,
+): Observed['targets'] {
   if (!plan) return {}
-  const refusals = await access.refusals(pipeline, plan)
   const read = (target: TargetPlan) => observer.read(key, target, refusals.get(target))
   return Object.fromEntries(plan.environments.map(({ name, targets }) => [name, targets.map(read)]))
+}
+
+type Refusals = Awaited<ReturnType<TargetAccess['refusals']>>
+
+async function refusalsOf(pipeline: Pipeline, plan: Plan | undefined, { access }: ReconcilePorts): Promise<Refusals> {
+  return plan ? access.refusals(pipeline, plan) : new Map()
+}
+
+function withoutTargets(plan: Plan, refusals: Refusals): Plan {
+  const isAllowed = (target: TargetPlan) => !refusals.has(target)
+  return {
+    ...plan,
+    environments: plan.environments.map((each) => ({ ...each, targets: each.targets.filter(isAllowed) })),
+  }
 }
 
 function observe(

@@ -103,6 +103,9 @@ function canBeBoolean({ type }: Program): boolean {
 
 /** Compile errors of conditions, with their position in the expression. */
 export function conditionProblems({ conditions, targets }: Pick<Model, 'conditions' | 'targets'>): readonly Problem[] {
+  const length = conditions.join('').length
+  if (length > maxSource)
+    return [{ field: 'spec.conditions', message: `Too long: ${length} characters together, at most ${maxSource}` }]
   return programsOf(conditions, namesOf(targets)).flatMap((program, index) => {
     const field = `spec.conditions[${index}]`
     if (!(program instanceof CelCompileError)) return []
@@ -141,7 +144,10 @@ function namesOf(targets: Model['targets']): readonly string[] {
 }
 
 /** Compiled programs by their conditions and variables. */
-const cache = new BoundedMap<string, readonly (Program | CelCompileError)[]>(2000)
+/** Characters of all conditions of an object, as many as one expression may have. */
+const maxSource = 16_384
+/** By characters of their sources: a program takes up to 250 times as many bytes. */
+const cache = new BoundedMap<string, readonly (Program | CelCompileError)[]>(256 * 1024, ({ length }) => length)
 
 function programsOf(conditions: readonly string[], names: readonly string[]): readonly (Program | CelCompileError)[] {
   const key = JSON.stringify([conditions, names])

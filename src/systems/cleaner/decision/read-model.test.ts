@@ -76,6 +76,11 @@ describe('readModel', () => {
       { ttl: '1h', targets: [aTarget], conditions: ['true', 'a.b ==='] },
       ['spec.conditions[1]'],
     ],
+    [
+      '136: conditions that would take seconds and hundreds of MiB to compile',
+      { ttl: '1h', conditions: Array.from({ length: 190 }, () => `[${'1,'.repeat(3900)}1].size() > 0`) },
+      ['spec.conditions'],
+    ],
     ['an undeclared variable', { ttl: '1h', conditions: ['b == 1'] }, ['spec.conditions[0]']],
     [
       'a target that conditions may not see',

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { StoredObject } from '../../../kube/object.ts'
-import { adapterFor, markerValue } from './adapter.ts'
+import { adapterFor, compileAdapter, markerValue } from './adapter.ts'
 
 const ready = (status: string, observedGeneration?: number) => [
   { type: 'Ready', status, ...(observedGeneration === undefined ? {} : { observedGeneration }) },
@@ -23,7 +23,7 @@ function read(
     ...over,
   }
   const object = { apiVersion, kind, metadata, spec: {}, status } as StoredObject
-  return adapterFor({ apiVersion, kind, name: 'app' }, wishes)(object)
+  return adapterFor({ apiVersion, kind, name: 'app' }, compileAdapter(wishes))(object)
 }
 
 const ok = (ready: boolean, revision: string | undefined, fresh = true) => ({ read: 'ok', ready, revision, fresh })

@@ -24,12 +24,20 @@ export type Reading =
 /** Reads health and revision from an application object. `fresh`: its status is about the newest generation. */
 export type Adapter = (object: StoredObject) => Reading
 
+/** The CEL expressions of a pipeline, compiled once for all of its kinds. */
+export function compileAdapter({ healthy, revision }: PipelineSpec['adapter'] = {}): AdapterPrograms {
+  return { ...(healthy ? { healthy: program(healthy) } : {}), ...(revision ? { revision: program(revision) } : {}) }
+}
+
+interface AdapterPrograms {
+  readonly healthy?: Program | Error
+  readonly revision?: Program | Error
+}
+
 /** The adapter for a kind. The pipeline's CEL expressions, where it has any, override the built-in rules. */
-export function adapterFor(app: AppRef, expressions: PipelineSpec['adapter'] = {}): Adapter {
+export function adapterFor(app: AppRef, { healthy, revision }: AdapterPrograms = {}): Adapter {
   const builtIn = builtInFor(app)
-  if (!expressions.healthy && !expressions.revision) return builtIn
-  const healthy = expressions.healthy ? program(expressions.healthy) : undefined
-  const revision = expressions.revision ? program(expressions.revision) : undefined
+  if (!healthy && !revision) return builtIn
   return (object) => {
     const reading = builtIn(object)
     if (reading.read === 'invalid') return reading

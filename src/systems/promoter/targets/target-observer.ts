@@ -4,7 +4,7 @@ import type { TargetStatus } from '../../../apis/pipeline-status.ts'
 import { isStatusError } from '../../../kube/status-error.ts'
 import type { Clock } from '../../../runtime/time/clock.ts'
 import type { Clusters } from '../../../runtime/clusters/clusters.ts'
-import { adapterFor, type Adapter } from '../model/adapter.ts'
+import { adapterFor, compileAdapter, type Adapter } from '../model/adapter.ts'
 import type { Plan, TargetPlan } from '../model/plan.ts'
 import { TargetSource, type Lookup } from './target-source.ts'
 
@@ -44,11 +44,12 @@ export class TargetObserver {
     const wanted = JSON.stringify([plan.environments.map(({ targets }) => targets), adapter])
     if (this.#uses.get(pipeline)?.wanted === wanted) return
     const use: Use = { wanted, sources: new Set(), adapters: new Map() }
+    const programs = compileAdapter(adapter)
     for (const { targets } of plan.environments)
       for (const target of targets) {
         this.#use(pipeline, use, target)
         const kind = kindOf(target)
-        if (!use.adapters.has(kind)) use.adapters.set(kind, adapterFor(target.app, adapter))
+        if (!use.adapters.has(kind)) use.adapters.set(kind, adapterFor(target.app, programs))
       }
     const before = this.#uses.get(pipeline)
     this.#uses.set(pipeline, use)
