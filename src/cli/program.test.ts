@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { cleaner } from '../apis/cleaner.ts'
+import { cleaner, ownCleaner } from '../apis/cleaner.ts'
 import { departure } from '../apis/departure.ts'
 import { readConfig } from '../app/config/config.ts'
 import { startUp, type Up } from '../app/embedded/up.ts'
@@ -120,7 +120,7 @@ describe('arguments', () => {
   it.each([
     [
       ['departures', '--system', 'janitr'],
-      'it must be cleaner, collector, janitor, promoter, activator or user; did you mean "janitor"?',
+      'it must be cleaner, collector, janitor, promoter, activator, environments or user; did you mean "janitor"?',
     ],
     [['forecast', '-o', 'icla'], 'it must be table, json, yaml or ical; did you mean "ical"?'],
     [['forecast', '--for', '-3d'], '--for needs a value: --for DURATION'],
@@ -143,6 +143,25 @@ describe('arguments', () => {
     expect((await sojourn(['explain', 'cm/none', '-n', 'default'])).err).toContain(
       'there is no ConfigMap "none" in namespace default; use -n for another',
     ))
+
+  it('find an object of any group that has such a kind, and say what deleted one', async () => {
+    const { transport } = networkTransport(loadKubeconfig([up.kubeconfig], { now: Date.now, env: {} }))
+    const client = new Client(transport)
+    const metadata = { name: 'ours', namespace: 'default' }
+    const spec = { ttl: '24h', suspend: true }
+    await client.create(ownCleaner.type, { apiVersion: ownCleaner.apiVersion, kind: 'Cleaner', metadata, spec })
+    const { code, err } = await sojourn(['explain', 'cleaner/ours', '-n', 'default'])
+    expect([code, err]).toEqual([0, ''])
+    const { apiVersion, kind, type } = departure
+    const object = { apiVersion: 'v1', kind: 'ConfigMap', name: 'past', namespace: 'default', uid: 'u' }
+    const by = { system: 'cleaner', object: { apiVersion: 'sojourn.dev/v1alpha1', kind: 'Cleaner', name: 'preview' } }
+    const recorded = { object: { ...object, resourceVersion: '1' }, because: 'target', by }
+    const record = { ...recorded, recordedAt: '2026-11-01T00:00:00Z' }
+    await client.create(type, { apiVersion, kind, metadata: { name: 'past', namespace: 'default' }, spec: record })
+    expect((await sojourn(['explain', 'cm/past', '-n', 'default'])).err).toContain(
+      'ConfigMap/default/past was deleted at 2026-11-01T00:00:00Z by the cleaner (Cleaner/preview): target; to restore it, run "sojourn restore cm/past -n default"',
+    )
+  })
 
   it('take KIND NAME as kubectl does', async () => {
     const namespace = ['-n', 'default']

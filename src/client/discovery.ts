@@ -37,9 +37,15 @@ export class Discovery {
 
   /** By any name kubectl takes: kind, plural, singular, short name, `name.group` or `name.version.group`, in any case. */
   async find(name: string): Promise<DiscoveredType | undefined> {
+    const [first] = await this.findAll(name)
+    return first
+  }
+
+  /** Every type of that name: several groups may serve a kind that is called the same. */
+  async findAll(name: string): Promise<readonly DiscoveredType[]> {
     const wanted = name.toLowerCase()
     const all = await this.all()
-    return all.find((type) => namesOf(type).includes(wanted))
+    return all.filter((type) => namesOf(type).includes(wanted))
   }
 
   /** Every served type, each group's preferred version first. A group that cannot be read is left out. */

@@ -4,6 +4,7 @@ import { administrator } from '../apiserver/server.ts'
 import { ConfigError } from '../client/cluster-config.ts'
 import type { DiscoveredType } from '../client/discovery.ts'
 import { apiVersionOf, groupResource, refOf, type ObjectRef, placeOf, type Place } from '../kube/object.ts'
+import { ignoring } from '../kube/status-error.ts'
 import { tracked } from '../runtime/time/clock.ts'
 import type { VirtualClock } from '../runtime/time/virtual-clock.ts'
 import { approve } from '../systems/promoter/http/approve.ts'
@@ -63,10 +64,15 @@ function recordAssumed({ clock, record }: AssumePorts, object: ObjectRef, why: s
 }
 
 async function find(target: TypedName, { copy: { client } }: AssumePorts) {
-  const type = await client.discovery.find(target.kind)
-  if (!type) throw new Error(`there is no kind "${target.kind}"`)
-  const place = placeOf({ name: target.name, namespace: type.namespaced ? (target.namespace ?? 'default') : undefined })
-  return { type, place, object: await client.get(type, place) }
+  const types = await client.discovery.findAll(target.kind)
+  const { kind, name, namespace = 'default' } = target
+  // Several groups may have a kind of this name.
+  for (const type of types) {
+    const place = placeOf({ name, namespace: type.namespaced ? namespace : undefined })
+    const object = await client.get(type, place).catch(ignoring('NotFound'))
+    if (object) return { type, place, object }
+  }
+  throw new Error(types.length === 0 ? `there is no kind "${kind}"` : `there is no ${kind} "${name}"`)
 }
 
 /** Deletes through the copy's API server, as a user with `kubectl delete` would, so that admission and cascades apply. */

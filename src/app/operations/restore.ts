@@ -24,11 +24,11 @@ export async function restoreDeparture(
   return restore(client, record, { prepare: (all) => asAsleep(all, classes?.items ?? [], options.now), ...options })
 }
 
-/** Where the newest record of a deleted object is, and whose decision deleted it where the record holds several. */
+/** The newest record of a deleted object, and whose decision deleted it where the record holds several. */
 export async function recordOf(client: Client, deleted: DeletedObject) {
   const { record, decidedBy } = await findRecord(client, deleted)
   const { namespace = '', name } = record.metadata
-  return { namespace, name, decidedBy }
+  return { namespace, name, decidedBy, spec: record.spec }
 }
 
 /** Environments come back with their workloads asleep, and kept for a while: what made them due is mostly still so. */

@@ -5,7 +5,7 @@ import { describeRef, refOf } from '../../kube/object.ts'
 import { StatusError } from '../../kube/status-error.ts'
 import { readFlags, textFlag, type Command } from '../terminal/command.ts'
 import { connect, type Connection } from '../terminal/connect.ts'
-import { placeNamed } from '../terminal/object-word.ts'
+import { deletedNamed } from '../terminal/object-word.ts'
 import { progress } from '../terminal/progress.ts'
 
 const { output: _, ...readOnly } = readFlags
@@ -72,10 +72,7 @@ async function recordFor(
 ) {
   if (!word.includes('/'))
     return { namespace: await namespaceOf(client, word, given), name: word, decidedBy: undefined }
-  const { type, place } = await placeNamed(client, word, namespace)
-  // Several groups may have a kind of this name.
-  const group = word.slice(0, word.indexOf('/')).includes('.') ? { group: type.group } : {}
-  return recordOf(client, { kind: type.kind, ...place, ...group })
+  return recordOf(client, await deletedNamed(client, word, namespace))
 }
 
 /** Finds the namespace of a record by its name, which is nearly unique. */

@@ -7,7 +7,7 @@ import { fittedTable } from '../terminal/fitted-table.ts'
 import { print } from '../terminal/output.ts'
 
 /** Who deletes objects; `user` is a user's own deletion of an object with dependents. */
-const systems = ['cleaner', 'collector', 'janitor', 'promoter', 'activator', 'user']
+const systems = ['cleaner', 'collector', 'janitor', 'promoter', 'activator', 'environments', 'user']
 
 /** Lists departure records, and holds the switches for all deletions. */
 export const departures: Command = {

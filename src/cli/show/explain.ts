@@ -1,10 +1,11 @@
+import { recordOf } from '../../app/operations/restore.ts'
 import { events } from '../../kube/core-types.ts'
 import type { Client } from '../../client/client.ts'
-import type { StoredObject } from '../../kube/object.ts'
-import { ignoring } from '../../kube/status-error.ts'
+import { describeRef, type StoredObject } from '../../kube/object.ts'
+import { ignoring, isStatusError, StatusError } from '../../kube/status-error.ts'
 import { readFlags, type Command } from '../terminal/command.ts'
-import { connect } from '../terminal/connect.ts'
-import { findObject } from '../terminal/object-word.ts'
+import { connect, type Connection } from '../terminal/connect.ts'
+import { deletedNamed, findObject } from '../terminal/object-word.ts'
 import { checkVersions } from '../terminal/same-version.ts'
 import { print } from '../terminal/output.ts'
 import { itemDocument } from './item-document.ts'
@@ -27,7 +28,10 @@ Examples:
     using connection = connect(call)
     await checkVersions(connection, call.io)
     const { client, namespace } = connection
-    const { type, object } = await findObject(client, call.words.join('/'), namespace)
+    const word = call.words.join('/')
+    const { type, object } = await findObject(client, word, namespace).catch(async (error: unknown) => {
+      throw await whyMissing(connection, word, error)
+    })
     const { explainObject } = await import('../../queries/explain.ts')
     const { sentences, items, unread } = await explainObject(client, { type, object }, call.io.now())
     const events = await eventsOf(client, object)
@@ -39,6 +43,24 @@ Examples:
       ),
     )
   },
+}
+
+/** Where a record says what deleted the object, an error that does. */
+async function whyMissing({ client, namespace }: Connection, word: string, missing: unknown): Promise<unknown> {
+  if (!isStatusError(missing, 'NotFound')) return missing
+  try {
+    const deleted = await deletedNamed(client, word, namespace)
+    const { object, by, because, recordedAt } = (await recordOf(client, deleted)).spec
+    const rule = by.object ? ` (${by.object.kind}/${by.object.name})` : ''
+    const what = describeRef({ ...object, ...deleted })
+    const where = deleted.namespace ? ` -n ${deleted.namespace}` : ''
+    return new StatusError(
+      'NotFound',
+      `${what} was deleted at ${recordedAt} by the ${by.system}${rule}: ${because}; to restore it, run "sojourn restore ${word}${where}"`,
+    )
+  } catch (error) {
+    return isStatusError(error, 'Invalid') ? error : missing
+  }
 }
 
 interface EventObject extends StoredObject {
