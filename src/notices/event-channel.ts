@@ -37,6 +37,11 @@ function eventOf(item: NoticeItem, { kind, messageId, timeZone, policy, words = 
   const why = reasonsOf(item)
     .join('; ')
     .slice(0, Math.max(0, 850 - howToKeep(item).length))
+  // A Cleaner announces its own deletion, and what it deletes.
+  const what =
+    words.component === 'cleaner'
+      ? `${item.place.replace('deletes', 'will delete')} and itself`
+      : 'will delete this resource'
   return {
     apiVersion: 'v1',
     kind: 'Event',
@@ -44,7 +49,7 @@ function eventOf(item: NoticeItem, { kind, messageId, timeZone, policy, words = 
     involvedObject: about,
     type: 'Warning',
     reason: kind === 'reminder' ? 'CleanupReminder' : words.eventReason,
-    message: `${words.kind} ${policy} will delete this resource from ${dateText(item.deletionAt, timeZone)}. ${why}. To keep it, ${howToKeep(item)}`,
+    message: `${words.kind} ${policy} ${what} from ${dateText(item.deletionAt, timeZone)}. ${why}. To keep it, ${howToKeep(item)}`,
     source: { component: `sojourn-${words.component}` },
     firstTimestamp: at,
     lastTimestamp: at,

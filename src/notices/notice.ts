@@ -20,7 +20,6 @@ export interface NoticeItem {
   /** The command that keeps the resource. */
   readonly keepCommand: string
   readonly resourceUrl: string
-  /** Other policies that have marked it, each with a notice and a date of its own. */
   /** Other policies that marked it, and when each deletes it at the earliest. */
   readonly otherPolicies: readonly { readonly name: string; readonly deletionAt: number | undefined }[]
   /** When the owner was last notified of it; undefined at first. */

@@ -165,8 +165,12 @@ const door = inFile('src/departures/door/door.ts', [
     "      await this.#writePhase(record, {\n        phase: 'Abandoned',",
     "      await this.#writePhase(record, {\n        phase: 'Gone',",
   ],
-  ['writes nothing in a dry run', 'dryRun: this.#dryRun || dryRun', 'dryRun: this.#dryRun'],
-  ['deletes nothing where dry run is configured', 'dryRun: this.#dryRun || dryRun', 'dryRun'],
+  ['writes nothing in a dry run', "'Sojourn runs with --dry-run' : ofRequest", "'' : undefined"],
+  [
+    'deletes nothing where dry run is configured',
+    "dryRun: this.#dryRun ? 'Sojourn runs with --dry-run' : ofRequest",
+    'dryRun: ofRequest',
+  ],
   [
     'keeps dependents while paused, in a dry run, with an open breaker, or without its caches',
     "if (state.paused) return () => 'paused'",
@@ -248,13 +252,18 @@ const judge = inFile('src/departures/door/judge.ts', [
   ],
   ['holds when its switches cannot be known', 'if (!protections || !state)', 'if (!protections)'],
   ['keeps what is opted out', 'if (protection) return protection', ''],
-  ['holds in a dry run', 'if (dryRun || state.dryRun)', 'if (state.dryRun)'],
-  ['holds in a dry run by its switch', 'if (dryRun || state.dryRun)', 'if (dryRun)'],
+  ['holds in a dry run', 'const isDry = dryRun ?? (', 'const isDry = ('],
+  ['holds in a dry run by its switch', 'dryRun ?? (state.dryRun ?', 'dryRun ?? (false ?'],
   ['holds while paused', "if (state.paused) return { result: 'held', because: 'paused' }", ''],
   [
     'holds when a schedule is missing',
-    "if (!schedule) return { result: 'held', because: 'no-such-schedule' }",
-    'if (!schedule) continue',
+    "if (!spec) return { result: 'held', because: 'no-such-schedule', detail: name }",
+    'if (!spec) continue',
+  ],
+  [
+    'holds when a schedule cannot be read',
+    "if (spec === 'unknown') return { result: 'held', because: 'protections-unknown' }",
+    "if (spec === 'unknown') continue",
   ],
   ['holds outside the window', 'if (!window.open)', 'if (window.open === undefined)'],
   [

@@ -13,10 +13,11 @@ export const refusals = {
 /** Why Sojourn does not delete an object at the moment. */
 export const holds = {
   'dry-run': 'this is a dry run',
-  paused: 'deletions are paused',
+  paused: 'deletions are paused until an administrator runs "sojourn departures --resume"',
   'outside-window': 'it is outside the hours in which deletions are allowed',
   'no-such-schedule': 'its WorkSchedule does not exist',
-  'breaker-open': 'the circuit breaker is open: too many objects were deleted too quickly',
+  'breaker-open':
+    'too many objects were deleted too quickly: the circuit breaker is open until an administrator runs "sojourn departures --close-breaker"',
   paced: 'more deletions are due than may happen in this time; it was announced and waits for its turn',
   'bond-holds': 'a Bond holds it until its dependents are gone',
   'takes-protected': 'deleting it would also delete a protected object',

@@ -95,7 +95,11 @@ describe('a careful door', () => {
     await world[Symbol.asyncDispose]()
     world = await startWorld({ door: { dryRun: true } })
     const object = await create('a')
-    expect(await world.door.depart(wish(object))).toEqual({ result: 'held', because: 'dry-run' })
+    expect(await world.door.depart(wish(object))).toEqual({
+      result: 'held',
+      because: 'dry-run',
+      detail: 'Sojourn runs with --dry-run',
+    })
     expect(world.door.reasonToKeep(object)).toBe('dry-run')
     expect([await records(), await find('a')]).toEqual([[], expect.anything()])
   })

@@ -320,19 +320,29 @@ export class Door {
 
   #judge(request: Judged, object: KubeObject | undefined): ReturnType<typeof judge> {
     const { subject, uid, resourceVersion, schedules = [], dryRun = false } = request
-    return judge({
+    const ofRequest = dryRun ? 'dryRun is set where the deletion was decided' : undefined
+    const verdict = judge({
       scope: scopeOf(subject.cluster, subject.ref.namespace),
       object,
       uid,
       ...(resourceVersion === undefined ? {} : { resourceVersion }),
       protections: this.#protections.factsAbout(subject.cluster, subject.ref, object?.metadata.uid ?? ''),
       state: this.state,
-      dryRun: this.#dryRun || dryRun,
-      schedules: schedules.map((name) =>
-        isCurrent(this.#schedules) ? this.#schedules.get('', name)?.spec : undefined,
-      ),
+      dryRun: this.#dryRun ? 'Sojourn runs with --dry-run' : ofRequest,
+      schedules: schedules.map((name) => ({
+        name,
+        spec: isCurrent(this.#schedules) ? this.#schedules.get('', name)?.spec : 'unknown',
+      })),
       now: this.#ports.clock.now(),
     })
+    const isUnknown = verdict.result === 'held' && verdict.because === 'protections-unknown'
+    return isUnknown ? { ...verdict, detail: this.#unread() } : verdict
+  }
+
+  /** What cannot be read and could protect an object. */
+  #unread(): string {
+    const unread = this.#sources().filter((informer) => !isCurrent(informer))
+    return unread.map(({ type, lastError }) => `${type.plural}: ${lastError?.message ?? 'not listed yet'}`).join('; ')
   }
 
   /** Writes the record, deletes with preconditions, then updates the record and emits Events. */

@@ -19,7 +19,7 @@ function wish(given: Partial<DepartureFacts>): DepartureFacts {
     uid: 'u1',
     protections: nothing,
     state: closed,
-    dryRun: false,
+    dryRun: undefined,
     schedules: [],
     now,
     ...given,
@@ -66,11 +66,15 @@ describe('judge', () => {
       { state: undefined },
       { result: 'held', because: 'protections-unknown' },
     ],
-    ['holds in a dry run', { dryRun: true }, { result: 'held', because: 'dry-run' }],
+    ['holds in a dry run', { dryRun: 'here' }, { result: 'held', because: 'dry-run', detail: 'here' }],
     [
       'holds in a dry run by its switch',
       { state: { ...closed, dryRun: true } },
-      { result: 'held', because: 'dry-run' },
+      {
+        result: 'held',
+        because: 'dry-run',
+        detail: 'dryRun is set in the ConfigMap sojourn-system/sojourn-door',
+      },
     ],
     ['holds while paused', { state: { ...closed, paused: true } }, { result: 'held', because: 'paused' }],
     [
@@ -90,10 +94,24 @@ describe('judge', () => {
     ],
     [
       'holds outside the window, until it opens',
-      { schedules: [atNight] },
-      { result: 'held', because: 'outside-window', until: Date.parse('2026-11-16T22:00:00Z') },
+      { schedules: [{ name: 'night', spec: atNight }] },
+      {
+        result: 'held',
+        because: 'outside-window',
+        detail: 'WorkSchedule night',
+        until: Date.parse('2026-11-16T22:00:00Z'),
+      },
     ],
-    ['holds when a schedule is missing', { schedules: [undefined] }, { result: 'held', because: 'no-such-schedule' }],
+    [
+      'holds when a schedule is missing, and names it',
+      { schedules: [{ name: 'night', spec: undefined }] },
+      { result: 'held', because: 'no-such-schedule', detail: 'night' },
+    ],
+    [
+      'holds when a schedule cannot be read, which does not mean that it is missing',
+      { schedules: [{ name: 'night', spec: 'unknown' }] },
+      { result: 'held', because: 'protections-unknown' },
+    ],
     [
       'keeps what a label keeps',
       { object: object({ labels: { 'sojourn.dev/keep': 'true' } }) },
@@ -121,7 +139,7 @@ describe('judge', () => {
     ],
     [
       'keeps what is opted out, even in a dry run',
-      { dryRun: true, protections: { ...nothing, optOuts: [optOut(spared)] } },
+      { dryRun: 'here', protections: { ...nothing, optOuts: [optOut(spared)] } },
       { result: 'refused', because: 'opted-out', detail: 'CleanupOptOut o' },
     ],
     [

@@ -17,10 +17,10 @@ export interface DepartureFacts {
   readonly resourceVersion?: string
   readonly protections: Omit<ProtectionFacts, 'now'> | undefined
   readonly state: DoorState | undefined
-  /** Set by configuration, system or policy. */
-  readonly dryRun: boolean
-  /** Schedules that must all be open; `undefined` for one that does not exist. */
-  readonly schedules: readonly (WorkScheduleSpec | undefined)[]
+  /** Where configuration, system or policy sets a dry run; undefined where none does. */
+  readonly dryRun: string | undefined
+  /** Schedules that must all be open. Without a spec: it does not exist. */
+  readonly schedules: readonly { readonly name: string; readonly spec: WorkScheduleSpec | 'unknown' | undefined }[]
   readonly now: number
 }
 
@@ -34,15 +34,18 @@ export function judge(facts: DepartureFacts): DepartResult | { readonly result: 
   if (!protections || !state) return { result: 'held', because: 'protections-unknown' }
   const protection = protectionOf(object, { ...protections, now })
   if (protection) return protection
-  if (dryRun || state.dryRun) return { result: 'held', because: 'dry-run' }
+  const isDry = dryRun ?? (state.dryRun ? 'dryRun is set in the ConfigMap sojourn-system/sojourn-door' : undefined)
+  if (isDry !== undefined) return { result: 'held', because: 'dry-run', detail: isDry }
   if (state.paused) return { result: 'held', because: 'paused' }
-  for (const schedule of schedules) {
-    if (!schedule) return { result: 'held', because: 'no-such-schedule' }
-    const window = windowState(schedule, now)
+  for (const { name, spec } of schedules) {
+    if (spec === 'unknown') return { result: 'held', because: 'protections-unknown' }
+    if (!spec) return { result: 'held', because: 'no-such-schedule', detail: name }
+    const window = windowState(spec, now)
     if (!window.open)
       return {
         result: 'held',
         because: 'outside-window',
+        detail: `WorkSchedule ${name}`,
         ...(window.nextOpenAt === undefined ? {} : { until: window.nextOpenAt }),
       }
   }

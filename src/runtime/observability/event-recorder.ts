@@ -85,8 +85,8 @@ export class EventRecorder {
     const shown = { ...note, message: publicText(note.message, knownSecrets) }
     const subject = subjectOf(about)
     const { apiVersion, kind, namespace, name } = subject
-    // First of all, so that one object that reports much does not use up what the others of its kind may report.
-    const isAllowed = this.#allowance.take(JSON.stringify([apiVersion, kind, namespace, name]))
+    // First of all, so that one object that reports much does not use up what the others of its kind may report. What goes well does not hide what fails.
+    const isAllowed = this.#allowance.take(JSON.stringify([note.type, apiVersion, kind, namespace, name]))
     const series = this.#seriesOf(subject, shown, isAllowed)
     series.count++
     series.lastAt = this.#ports.clock.now()

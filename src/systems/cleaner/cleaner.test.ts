@@ -233,7 +233,7 @@ describe('a Cleaner', () => {
     const [stay, ...more] = stays.filter(({ object }) => object.kind === 'Cleaner')
     expect(more).toEqual([])
     expect(stay).toMatchObject({ state: 'Leaving', next: { what: 'gone' } })
-    expect(stay?.why).toMatch(/^all conditions are true, but ConfigMap.team.a is not deleted yet: .*Bond team.needs/)
+    expect(stay?.why).toMatch(/^its TTL has expired, but ConfigMap.team.a is not deleted yet: .*Bond team.needs/)
     const held = await world.client.get<StoredObject>(bond.type, { namespace: 'team', name: 'needs' })
     await world.client.update(bond.type, { ...held, status: { phase: 'Released' } }, { subresource: 'status' })
     // At once, not at the next look.
@@ -266,7 +266,7 @@ describe('a Cleaner', () => {
     await world.pass(5 * minute)
     const { status } = (await world.get<Cleaner>(self)) ?? {}
     expect(status?.conditions?.find(({ type }) => type === 'Ready')?.message).toBe(
-      'all conditions are true, but it is outside the hours in which deletions are allowed, until 2026-01-06T02:00:00Z',
+      'its TTL has expired, but it is outside the hours in which deletions are allowed, until 2026-01-06T02:00:00Z (WorkSchedule office)',
     )
     expect(status?.nextScheduledEvaluation).toBe('2026-01-06T02:00:00Z')
     const today = { windows: [{ days: ['Monday'] }] }

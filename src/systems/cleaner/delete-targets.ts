@@ -23,7 +23,7 @@ interface RecordedObject {
 /** Targets that still exist: when to retry, and what holds them. */
 export interface Pending {
   readonly retryAt: number
-  readonly held: readonly string[]
+  readonly held: readonly { readonly name: string; readonly why: string }[]
   /** Why the identity behind the Cleaner may not delete one of them. */
   readonly refusal?: Refusal
 }
@@ -177,7 +177,7 @@ function reportTarget(
       note('Warning', 'TargetProtected', `kept ${name}: ${sentenceOf(answer)}`)
       return undefined
     case 'held':
-      return { retryAt: retryAt(answer, clock.now()), held: [`${name} is not deleted yet: ${sentenceOf(answer)}`] }
+      return { retryAt: retryAt(answer, clock.now()), held: [{ name, why: sentenceOf(answer) }] }
   }
 }
 

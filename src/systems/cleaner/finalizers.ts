@@ -8,7 +8,7 @@ import { announcedRetry, heldBecause, writeHealth } from './status.ts'
 import type { CleanerPorts } from './ports.ts'
 import { SinkDeliveries } from './outbox.ts'
 
-/** How many held objects a condition and an Event name: an Event for each would leave none for what happens later. */
+/** How many reasons a condition and an Event name, and how many objects of each. */
 const maxNamed = 5
 
 /** One finalizer each, in the order in which their work is done. */
@@ -64,10 +64,12 @@ export class Finalizers {
 
   async #reportHeld(self: StoredObject, { held, retryAt }: Pending): Promise<Outcome> {
     const until = announcedRetry(self, retryAt, this.#ports.clock.now())
-    const more = held.length > maxNamed ? `; and ${held.length - maxNamed} more` : ''
-    const why = `${held.slice(0, maxNamed).join('; ')}${more}`
-    this.#ports.events.record(self, { type: 'Normal', reason: 'TargetHeld', message: why })
-    await writeHealth(this.#ports, self, { ...heldBecause(why), until })
+    const byReason = [...Map.groupBy(held, (each) => each.why)]
+    const shown = byReason.slice(0, maxNamed).map(([reason, all]) => whyHeld(all, reason))
+    const others = byReason.slice(maxNamed).reduce((sum, [, all]) => sum + all.length, 0)
+    const why = `${shown.join('; ')}${others > 0 ? `; and ${others} more for other reasons` : ''}`
+    this.#ports.events.record(self, { type: 'Warning', reason: 'TargetHeld', message: why })
+    await writeHealth(this.#ports, self, { ...heldBecause(self, why), until })
     return wakeAt(until)
   }
 
@@ -97,6 +99,12 @@ export class Finalizers {
       finalizers.filter((finalizer) => !removed.includes(finalizer)),
     )
   }
+}
+
+function whyHeld(held: Pending['held'], why: string): string {
+  const names = held.slice(0, maxNamed).map(({ name }) => name)
+  const more = held.length > maxNamed ? ` and ${held.length - maxNamed} more` : ''
+  return `${names.join(', ')}${more} ${held.length > 1 ? 'are' : 'is'} not deleted yet: ${why}`
 }
 
 /** The finalizers a Cleaner needs while this decision is carried out. */

@@ -12,6 +12,8 @@ import {
 } from '../../../test/cleaners.ts'
 import { startWorld, type World } from '../../../test/world.ts'
 import { closeOpenBreaker } from '../../app/operations/deletion-switches.ts'
+import { events } from '../../kube/core-types.ts'
+import type { StoredObject } from '../../kube/object.ts'
 
 let world: World
 let running: CleanerProcess
@@ -51,7 +53,12 @@ describe('Cleaners that expire together', () => {
     const { reason, message } = (await readyOf(world)) ?? {}
     expect(reason).toBe('Held')
     // A condition that named thousands would be refused, and the user would not see why nothing happens.
-    expect(message).toMatch(/preview-\d+ is not deleted yet: .*; and 25 more$/)
+    expect(message).toMatch(/^its TTL has expired, but (\S+preview-\d+,? ){5}and 25 more are not deleted yet: /)
+    expect(message?.split('circuit breaker is open')).toHaveLength(2)
+    expect(message).toContain('sojourn departures --close-breaker')
+    await world.events.flush()
+    const { items } = await world.client.list<StoredObject & { reason?: string }>(events, { namespace: 'team' })
+    expect(items.filter(({ reason }) => reason === 'TargetHeld')).not.toEqual([])
     await closeOpenBreaker(world.client, world.clock.now())
     await world.pass(60_000)
     expect(await left(world)).toEqual([])

@@ -117,13 +117,15 @@ export async function reportHeld(ports: CleanerPorts, self: StoredObject, denial
   const { until = announcedRetry(self, retryAt(denial, ports.clock.now()), ports.clock.now()) } = denial as {
     until?: number
   }
-  await writeHealth(ports, self, { ...heldBecause(sentenceOf(denial)), until })
+  await writeHealth(ports, self, { ...heldBecause(self, sentenceOf(denial)), until })
   return wakeAt(until)
 }
 
-/** The claim of a Cleaner whose conditions are met, and that may not delete yet. */
-export function heldBecause(why: string) {
-  return { health: 'ready', reason: 'Held', message: `all conditions are true, but ${why}` } as const
+/** The claim of a Cleaner that is due and may not delete yet. */
+export function heldBecause({ spec }: StoredObject, why: string) {
+  const { conditions = [] } = spec as { readonly conditions?: readonly string[] }
+  const due = conditions.length > 0 ? 'all conditions are true' : 'its TTL has expired'
+  return { health: 'ready', reason: 'Held', message: `${due}, but ${why}` } as const
 }
 
 /** Changes only what the status says of the Cleaner's health, and when it is looked at next, if that is known. */

@@ -3,6 +3,7 @@ import { notificationChannel, type NotificationChannel } from '../../apis/notifi
 import { sentenceOf } from '../../departures/door/because.ts'
 import { backoffDelay } from '../../kube/basics/backoff-delay.ts'
 import { groupResource, refOf, type StoredObject } from '../../kube/object.ts'
+import { formatSelector } from '../../kube/selector.ts'
 import { ignoring } from '../../kube/status-error.ts'
 import { formatTime, parseTime } from '../../kube/time.ts'
 import { maxOwners, ownersIn } from '../../notices/addresses.ts'
@@ -11,7 +12,7 @@ import { settled, type Outcome } from '../../runtime/controller/outcome.ts'
 import { accessTo } from '../../tenancy/confinement.ts'
 import { report, selfRequest } from './act.ts'
 import { decideRefused, type Decision, type Observed } from './decision/decide.ts'
-import type { Model } from './decision/model.ts'
+import type { Model, Target } from './decision/model.ts'
 import { currentWarning, type Warning } from './decision/warning.ts'
 import { keepUrl } from './keep.ts'
 import { writeStatus, type CleanerPorts } from './ports.ts'
@@ -113,6 +114,12 @@ function ownersOf({ metadata }: StoredObject): readonly string[] {
   return ownersIn(metadata.annotations?.['sojourn.dev/owner'] ?? '')
 }
 
+/** What a target selects: the name of the target itself means nothing to its owner. */
+function wordOf({ kind, select }: Target): string {
+  if (select.by === 'name') return `${kind} ${select.name}`
+  return `every ${kind} ${select.requirements.length > 0 ? `with ${formatSelector(select.requirements)}` : 'in the namespace'}`
+}
+
 async function noticeOf(
   { type, notices }: CleanerPorts,
   self: StoredObject,
@@ -123,7 +130,7 @@ async function noticeOf(
   const optOutUrl = base === undefined ? undefined : keepUrl(base, await notices.linkKey(), { self, model, warning })
   const digest = createHash('sha256').update(`${uid}@${warning.announcedAt}`).digest('hex').slice(0, 32)
   const deleted = [
-    ...model.targets.filter((target) => target.delete).map(({ kind, name: target }) => `${kind} ${target}`),
+    ...model.targets.filter((target) => target.delete).map(wordOf),
     ...model.releases.map((release) => `Helm release ${release.name}`),
   ]
   const item = {
@@ -132,7 +139,7 @@ async function noticeOf(
     kind: self.kind,
     namespace,
     name,
-    place: `deletes ${deleted.slice(0, 10).join(', ')}${deleted.length > 10 ? ` and ${deleted.length - 10} more` : ''}`,
+    place: `deletes ${deleted.slice(0, 10).join(', ') || 'nothing else'}${deleted.length > 10 ? `, ${deleted.length - 10} more` : ''}`,
     reasons: [model.conditions.length > 0 ? 'all its conditions are true' : 'its TTL expires'],
     deletionAt: parseTime(warning.date) ?? Infinity,
     optOutUrl,

@@ -7,6 +7,7 @@ import {
   left,
   minute,
   readyOf,
+  selected,
   self,
   startCleaner,
   target,
@@ -105,6 +106,24 @@ function ask(method: 'GET' | 'POST', notice = sent.at(-1), change: Record<string
       body: '',
     })
 }
+
+it('names what it deletes, in the notice and in an Event', async () => {
+  await start({ isReal: true })
+  const targets = [
+    { ...target('first'), reference: { version: 'v1', kind: 'ConfigMap', name: 'a' } },
+    selected('second', { app: 'preview' }),
+  ]
+  await world.create(configMap('a'))
+  await world.create(cleanerOf({ ttl: '48h', targets, warn: { before: '24h' } }))
+  await world.pass(25 * hour)
+  await world.events.flush()
+  const { items } = await world.client.list<StoredObject & { message?: string }>(events, { namespace: 'team' })
+  expect(items.map(({ message }) => message)).toContainEqual(
+    expect.stringMatching(
+      /^Cleaner team\/c will delete ConfigMap a, every [cC]onfig[mM]ap with app=preview and itself from \w+, .*To keep it, /,
+    ),
+  )
+})
 
 describe('124: a tenant who may use a channel', () => {
   /** Cleaners of one namespace that tell this owner at once. */
