@@ -364,7 +364,7 @@ function money(value, currency) {
 
 /** @param {number} seconds */
 function hours(seconds) {
-  return seconds < 360 ? figure(seconds / 3600) : (seconds / 3600).toFixed(1)
+  return seconds > 0 && seconds < 360 ? figure(seconds / 3600) : (seconds / 3600).toFixed(1)
 }
 
 /** @param {number} at */
