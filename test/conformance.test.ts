@@ -19,7 +19,13 @@ describe('the embedded API server answers as kube-apiserver does', () => {
     const store = openMemoryStore(systemClock)
     const kubernetes = new KubernetesAdmission(store)
     server = await startTestServer({ clock: systemClock, store, admission: [kubernetes.hook] })
-    kubernetes.start({ server, uid: randomUUID, call: () => Promise.reject(new Error('no webhook is called here')) })
+    kubernetes.start({
+      server,
+      uid: randomUUID,
+      clock: systemClock,
+      onError: console.error,
+      call: () => Promise.reject(new Error('no webhook is called here')),
+    })
     const { url } = await server.listen({ port: 0 })
     const { authority, tokens } = server.credentials
     target = { url, ca: authority, token: tokens.tokenOf('system:admin') ?? '' }

@@ -1,9 +1,9 @@
-import { pods } from '../../src/kube/core-types.ts'
+import { configMaps, pods } from '../../src/kube/core-types.ts'
 import { existsSync, readFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { type Container, type Pod } from '../../src/workloads/types.ts'
+import { type Container, type Pod, type Probe } from '../../src/workloads/types.ts'
 import { isAlive, isReady, pidOf, startNodeWorld, until, type NodeWorld } from '../node-world.ts'
 
 let world: NodeWorld
@@ -218,6 +218,22 @@ describe('probes', () => {
     await until(async () => ((await world.pod('p'))?.status?.containerStatuses?.[0]?.restartCount ?? 0) > 0)
   })
 
+  it.each<[string, Probe]>([
+    ['a header with a line end', { httpGet: { port: 80, httpHeaders: [{ name: 'x', value: 'one\ntwo' }] } }],
+    ['a command with a NUL', { exec: { command: ['test', '\0'] } }],
+  ])('fail that cannot be sent, and stop nothing else: %s', async (_, probe) => {
+    await world.start('p', { command: ['sleep', '1000'], livenessProbe: { ...probe, failureThreshold: 1 } })
+    await until(async () => ((await world.pod('p'))?.status?.containerStatuses?.[0]?.restartCount ?? 0) > 0)
+  })
+
+  it('ask for a path with spaces and other letters', async () => {
+    const server = `require('http').createServer((q, a) => a.writeHead(q.url === '/a%20%C3%A9?b%20c' ? 200 : 404).end()).listen(process.env.PORT)`
+    const readinessProbe = { httpGet: { port: 8080, path: '/a é?b c' } }
+    const ports = [{ containerPort: 8080 }]
+    await world.start('p', { command: [process.execPath, '-e', server], ports, readinessProbe })
+    await whenReady('p')
+  })
+
   it('wait for a slow start', async () => {
     const startupProbe = { exec: { command: ['test', '-e', file('up')] }, periodSeconds: 1, failureThreshold: 4 }
     const livenessProbe = { exec: { command: ['test', '-e', file('up')] }, periodSeconds: 1, failureThreshold: 1 }
@@ -274,6 +290,12 @@ describe('a log', () => {
     expect([lines.length, lines[1999], lines[2000]]).toEqual([2002, 'line 2000', 'no end'])
   })
 
+  it('is written piece by piece while a line does not end', async () => {
+    await world.start('p', { command: ['sh', '-c', 'head -c 100000 /dev/zero | tr "\\\\0" x; sleep 1000'] })
+    const pod = await whenReady('p')
+    await until(async () => (await said(pod)).length > 80_000)
+  })
+
   it('leave a simulated container unready whose probe fails in every image', async () => {
     await world.start('p', { readinessProbe: { exec: { command: ['/bin/false'] } } })
     const pod = await until(async () => {
@@ -292,6 +314,36 @@ describe('a log', () => {
 })
 
 describe('the status of a Pod', () => {
+  it.each([
+    ['a NUL in an argument', { command: ['sleep', '\0'] }],
+    ['an argument that is too long', { command: ['sleep', 'x'.repeat(200_000)] }],
+    ['a file as its folder', { command: ['sleep', '1'], workingDir: '/etc/passwd' }],
+  ])('says why a container cannot start: %s', async (_, container) => {
+    await world.start('p', container, { restartPolicy: 'Never' })
+    const pod = await until(async () => {
+      const found = await world.pod('p')
+      return found?.status?.phase === 'Failed' && found
+    })
+    const { terminated } = pod?.status?.containerStatuses?.[0]?.state ?? {}
+    expect(terminated).toMatchObject({ exitCode: 128, reason: 'StartError', message: expect.any(String) as string })
+  })
+
+  it('says why a container does not restart', async () => {
+    const config = (data: object) => ({
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      metadata: { name: 'c', namespace: 'team' },
+      data,
+    })
+    const map = await world.create(config({ a: 'fine' }))
+    await world.start('p', { command: ['sh', '-c', 'exit 1'], envFrom: [{ configMapRef: { name: 'c' } }] })
+    await world.client.merge(configMaps, map.metadata, { data: { a: '\0' } })
+    await until(async () => {
+      const { lastState, state } = (await world.pod('p'))?.status?.containerStatuses?.[0] ?? {}
+      return [lastState, state].some((each) => each?.terminated?.reason === 'StartError')
+    })
+  })
+
   it('says which generation of the Pod it is about, and follows an update', async () => {
     await world.start('p', { command: ['sleep', '1000'] })
     const { metadata, status } = await whenReady('p')

@@ -70,7 +70,7 @@ export class TestCluster {
     const kubernetes = new KubernetesAdmission(store)
     const server = await startTestServer({ clock: systemClock, store, admission: [...admission, kubernetes.hook] })
     const call = () => Promise.reject(new Error('no webhook is called here'))
-    if (hasPolicies) kubernetes.start({ server, uid: randomUUID, call })
+    if (hasPolicies) kubernetes.start({ server, uid: randomUUID, clock: systemClock, onError: console.error, call })
     const cluster = new TestCluster(server)
     for (const { crd } of [pipelineKind, gitopsCluster, approvalKind])
       await cluster.client.create(customResourceDefinitions, crd)

@@ -9,7 +9,18 @@ export interface Container {
   readonly resources?: { readonly requests?: Amounts; readonly limits?: Amounts }
 }
 
+interface AffinityTerm {
+  readonly namespaces?: readonly string[]
+  readonly namespaceSelector?: object
+}
+
+interface Affinity {
+  readonly requiredDuringSchedulingIgnoredDuringExecution?: readonly AffinityTerm[]
+  readonly preferredDuringSchedulingIgnoredDuringExecution?: readonly { readonly podAffinityTerm: AffinityTerm }[]
+}
+
 export interface PodSpec {
+  readonly affinity?: { readonly podAffinity?: Affinity; readonly podAntiAffinity?: Affinity }
   readonly containers?: readonly Container[]
   readonly initContainers?: readonly Container[]
   readonly activeDeadlineSeconds?: number

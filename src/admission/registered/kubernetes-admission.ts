@@ -7,7 +7,7 @@ import { limitRangeAdmission } from './limit-ranges.ts'
 import { mutatingPolicies, runMutators } from './mutations.ts'
 import { followPolicyTypes } from './type-check.ts'
 import { group, validateByPolicies } from './policies.ts'
-import { Quotas } from './quotas.ts'
+import { Quotas, type Background } from './quotas.ts'
 import { hasWebhooks, mutatingWebhooks, validateByWebhooks, type WebhookPorts } from './webhooks.ts'
 
 /** What the embedded server has from the start; clusters get it from `sojourn install`. */
@@ -46,7 +46,7 @@ export class KubernetesAdmission {
     },
   }
 
-  start(ports: Omit<WebhookPorts, 'followed' | 'store'>): void {
+  start(ports: Omit<WebhookPorts, 'followed' | 'store'> & Background): void {
     const security = shippedPolicies('pod-security')
     const own = [...builtIn.flatMap(shippedPolicies), ...security, ...security.map(warning)]
     const resources = [...policies, ...webhooks].map((kind): [string, readonly KubeObject[]] => [
@@ -56,8 +56,8 @@ export class KubernetesAdmission {
     const limits = ['limitranges', 'resourcequotas'].map((resource): [string, readonly KubeObject[]] => [resource, []])
     const followed = new Followed(this.#store, new Map([...resources, ...limits]))
     this.#ports = { ...ports, store: this.#store, followed }
-    followPolicyTypes(this.#store, ports.server)
-    this.#limits = [limitRangeAdmission(followed), new Quotas(this.#store, followed, ports.server).hook]
+    followPolicyTypes(this.#store, ports)
+    this.#limits = [limitRangeAdmission(followed), new Quotas(this.#store, followed, ports).hook]
   }
 }
 

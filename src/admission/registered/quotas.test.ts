@@ -27,12 +27,13 @@ const namespaces: ResourceType = {
 describe('quotas', () => {
   let server: TestServer
   let client: Client
+  const errors: unknown[] = []
   beforeAll(async () => {
     const store = openMemoryStore(systemClock)
     const kubernetes = new KubernetesAdmission(store)
     server = await startTestServer({ clock: systemClock, store, admission: [kubernetes.hook] })
     const call = () => Promise.reject(new Error('no webhook is called here'))
-    kubernetes.start({ server, uid: randomUUID, call })
+    kubernetes.start({ server, uid: randomUUID, clock: systemClock, onError: (error) => errors.push(error), call })
     client = new Client(server.transport)
     await client.create(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'team' } })
     await vi.waitFor(() => client.get(configMaps, { namespace: 'team', name: 'kube-root-ca.crt' }), 20_000)
@@ -71,6 +72,42 @@ describe('quotas', () => {
       'pods "second" is forbidden: exceeded quota: cpu, requested: requests.cpu=1, used: requests.cpu=1, limited: requests.cpu=1500m',
     )
     await vi.waitFor(async () => expect(await used('best-effort')).toEqual({ pods: '0' }), 20_000)
+  })
+
+  it('count Pods with an affinity to those of other namespaces', async () => {
+    await quota('across', { hard: { pods: '0' }, scopes: ['CrossNamespacePodAffinity'] })
+    const term = { topologyKey: 'zone', namespaceSelector: {} }
+    const affinity = { podAntiAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [term] } }
+    const spec = { affinity, containers: [{ name: 'main', image: 'x', resources: { requests: { cpu: '1m' } } }] }
+    const across = { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'across', namespace: 'team' }, spec }
+    await expect(client.create(pods, across)).rejects.toThrow('exceeded quota: across')
+    await pod('within', '1m')
+  })
+
+  it.each([
+    ['a scope that is not evaluated', { scopes: ['VolumeAttributesClass'], hard: { persistentvolumeclaims: '1' } }],
+    ['a scope that does not exist', { scopeSelector: { matchExpressions: [{ scopeName: 'x', operator: 'Exists' }] } }],
+    ['scopes that exclude each other', { scopes: ['Terminating', 'NotTerminating'] }],
+    ['what its scope does not count', { scopes: ['BestEffort'], hard: { cpu: '1' } }],
+    [
+      'a scope without values',
+      { scopeSelector: { matchExpressions: [{ scopeName: 'PriorityClass', operator: 'In' }] } },
+    ],
+  ])('is refused for %s', async (_, spec) => {
+    await expect(quota('refused', spec)).rejects.toThrow(/spec\.scope/)
+  })
+
+  it('try again when their status cannot be written, and stop nothing else', async () => {
+    const policies = '/apis/admissionregistration.k8s.io/v1/validatingadmissionpolic'
+    const send = (plural: string, body: object) => client.request({ method: 'POST', path: policies + plural, body })
+    const named = (spec: object) => ({ metadata: { name: 'fixed' }, spec })
+    const rule = { apiGroups: [''], apiVersions: ['v1'], operations: ['UPDATE'], resources: ['resourcequotas/status'] }
+    await send('ies', named({ matchConstraints: { resourceRules: [rule] }, validations: [{ expression: 'false' }] }))
+    await send('ybindings', named({ policyName: 'fixed', validationActions: ['Deny'] }))
+    await quota('later', { hard: { 'count/secrets': '4' } })
+    await vi.waitFor(() => expect(errors.map(String)).toContainEqual(expect.stringContaining("'fixed'")), 20_000)
+    await client.request({ method: 'DELETE', path: `${policies}ies/fixed` })
+    await vi.waitFor(async () => expect(await used('later')).toEqual({ 'count/secrets': '0' }), 20_000)
   })
 })
 

@@ -2,6 +2,8 @@ import { qosClass } from '../../apiserver/kinds/rules/pod-rules.ts'
 import type { AdmissionHook } from '../../apiserver/objects/contract/admission.ts'
 import { forbidden } from '../../apiserver/objects/contract/failures.ts'
 import type { ApiServer } from '../../apiserver/server.ts'
+import { KeyedLoop } from '../../apiserver/objects/upkeep/keyed-loop.ts'
+import type { Clock } from '../../apiserver/store/clock.ts'
 import type { Store } from '../../apiserver/store/store.ts'
 import type { KubeObject, StoredObject } from '../../kube/object.ts'
 import { deepEqual } from '../../kube/patches/patch.ts'
@@ -74,6 +76,7 @@ function isInScope({ spec: { scopes = [], scopeSelector } }: Quota, resource: st
     Terminating: isTerminating,
     NotTerminating: !isTerminating,
     PriorityClass: priority !== '',
+    CrossNamespacePodAffinity: hasAffinityAcross(pod.affinity ?? {}),
   }
   return all.every(({ scopeName, operator, values = [] }) =>
     operator === 'In'
@@ -84,22 +87,38 @@ function isInScope({ spec: { scopes = [], scopeSelector } }: Quota, resource: st
   )
 }
 
+/** What work beside the requests needs. */
+export interface Background {
+  readonly server: Pick<ApiServer, 'objects' | 'kinds'>
+  readonly clock: Clock
+  /** Called with errors of what no request answers for. */
+  readonly onError: (error: unknown) => void
+}
+
+/** Whether a term of an affinity to Pods names other namespaces than the Pod's own. */
+function hasAffinityAcross({ podAffinity, podAntiAffinity }: NonNullable<PodSpec['affinity']>): boolean {
+  const terms = [podAffinity, podAntiAffinity].flatMap((each = {}) => [
+    ...(each.requiredDuringSchedulingIgnoredDuringExecution ?? []),
+    ...(each.preferredDuringSchedulingIgnoredDuringExecution ?? []).map(({ podAffinityTerm }) => podAffinityTerm),
+  ])
+  return terms.some(({ namespaces = [], namespaceSelector }) => namespaces.length > 0 || namespaceSelector)
+}
+
 /** Enforces ResourceQuotas and keeps their status. */
 export class Quotas {
   readonly #store: Store
   readonly #followed: Followed
-  readonly #server: Pick<ApiServer, 'objects' | 'kinds'>
-  readonly #dirty = new Set<string>()
-  #isWriting = false
+  readonly #server: Background['server']
 
-  constructor(store: Store, followed: Followed, server: Pick<ApiServer, 'objects' | 'kinds'>) {
+  constructor(store: Store, followed: Followed, { server, clock, onError }: Background) {
     this.#store = store
     this.#followed = followed
     this.#server = server
+    const loop = new KeyedLoop({ clock, work: (namespace) => this.#writeStatuses(namespace), onError })
     store.subscribe((events) => {
-      if (followed.has('resourcequotas')) void this.#refresh(events.map(({ namespace }) => namespace))
+      if (followed.has('resourcequotas')) for (const { namespace } of events) loop.add(namespace)
     })
-    void this.#refresh(this.#quotas().map(({ metadata }) => metadata.namespace ?? ''))
+    for (const { metadata } of this.#quotas()) loop.add(metadata.namespace ?? '')
   }
 
   readonly hook: AdmissionHook = {
@@ -157,17 +176,9 @@ export class Quotas {
       .reduce((total, { document }) => sum(total, usageOf(resource, document.value)), {} as Amounts)
   }
 
-  /** Writes the status of the quotas of these namespaces, one after the other. */
-  async #refresh(namespaces: readonly string[]): Promise<void> {
-    for (const namespace of namespaces) this.#dirty.add(namespace)
-    if (this.#isWriting) return
-    this.#isWriting = true
-    for (const namespace of this.#dirty) {
-      this.#dirty.delete(namespace)
-      for (const quota of this.#quotas(namespace))
-        await this.#writeStatus(quota).catch(ignoring('NotFound', 'Conflict', 'Forbidden'))
-    }
-    this.#isWriting = false
+  async #writeStatuses(namespace: string): Promise<void> {
+    for (const quota of this.#quotas(namespace))
+      await this.#writeStatus(quota).catch(ignoring('NotFound', 'Conflict', 'Forbidden'))
   }
 
   async #writeStatus(quota: Quota): Promise<void> {

@@ -21,7 +21,13 @@ beforeAll(async () => {
   const store = openMemoryStore(systemClock)
   const kubernetes = new KubernetesAdmission(store)
   server = await startTestServer({ clock: systemClock, store, admission: [kubernetes.hook] })
-  kubernetes.start({ server, uid: randomUUID, call: () => Promise.reject(new Error('no webhook is called here')) })
+  kubernetes.start({
+    server,
+    uid: randomUUID,
+    clock: systemClock,
+    onError: console.error,
+    call: () => Promise.reject(new Error('no webhook is called here')),
+  })
   client = new Client(server.transport)
 })
 afterAll(() => server.close())

@@ -16,6 +16,7 @@ import type { Type } from '../../cel/types.ts'
 import { apiVersionOf, parseApiVersion } from '../../kube/object.ts'
 import { ignoring } from '../../kube/status-error.ts'
 import { group, type Policy, type Validating } from './policies.ts'
+import type { Background } from './quotas.ts'
 
 type Server = Pick<ApiServer, 'kinds' | 'objects'>
 const resource = `validatingadmissionpolicies.${group}`
@@ -25,7 +26,7 @@ const maxKinds = 10
 type Checked = Policy<Validating> & { readonly status?: { readonly observedGeneration?: number } }
 
 /** Checks the expressions of each new ValidatingAdmissionPolicy by the types of its kinds, and writes its status. */
-export function followPolicyTypes(store: Pick<Store, 'scan' | 'subscribe'>, server: Server): void {
+export function followPolicyTypes(store: Pick<Store, 'scan' | 'subscribe'>, { server, onError }: Background): void {
   const check = (policy: Checked) => {
     const { name, generation } = policy.metadata
     const type = server.kinds.ofResource(resource)
@@ -36,6 +37,7 @@ export function followPolicyTypes(store: Pick<Store, 'scan' | 'subscribe'>, serv
     void server.objects
       .patch({ type, name, subresource: 'status', user: systemUser, patchType: 'merge', body })
       .catch(ignoring('NotFound', 'Conflict'))
+      .catch(onError)
   }
   for (const { document } of store.scan({ resource, limit: Number.MAX_SAFE_INTEGER })) check(document.value as Checked)
   store.subscribe((events) => {

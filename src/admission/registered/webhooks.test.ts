@@ -91,7 +91,13 @@ describe('webhooks', () => {
     const store = openMemoryStore(systemClock)
     const kubernetes = new KubernetesAdmission(store)
     server = await startTestServer({ clock: systemClock, store, admission: [kubernetes.hook] })
-    kubernetes.start({ server, uid: randomUUID, call: webhookCaller({ http: network.http, store }) })
+    kubernetes.start({
+      server,
+      uid: randomUUID,
+      clock: systemClock,
+      onError: console.error,
+      call: webhookCaller({ http: network.http, store }),
+    })
     client = new Client(server.transport)
     // A controller writes it at any moment after the start.
     await vi.waitFor(() => client.get(configMaps, { namespace: 'default', name: 'kube-root-ca.crt' }), 20_000)

@@ -34,20 +34,13 @@ export class Discovery {
     const [root, group, version, ...rest] = path.split('/').filter(Boolean)
     if (rest.length > 0) return undefined
     if (!root) return json({ paths: this.#paths() })
-    if (root === 'api') return version ? undefined : this.#core(request, group)
-    if (root === 'apis') return this.#named(request, group, version)
-    return undefined
+    if (root !== 'api' && root !== 'apis') return undefined
+    if (!group) return this.#roots(request, root)
+    return root === 'apis' ? this.#group(group, version) : version ? undefined : this.#group('', group)
   }
 
-  #core(request: EdgeRequest, version: string | undefined): Answer | undefined {
-    if (!version) return this.#roots(request, 'api')
-    const found = this.#find('')?.versions.find((candidate) => candidate.version === version)
-    return found && json(apiResourceList(found))
-  }
-
-  #named(request: EdgeRequest, name: string | undefined, version: string | undefined): Answer | undefined {
-    if (!name) return this.#roots(request, 'apis')
-    const group = this.#find(name)
+  #group(name: string, version: string | undefined): Answer | undefined {
+    const group = this.groups().find((candidate) => candidate.name === name)
     if (!version) return group && json(apiGroup(group))
     const found = group?.versions.find((candidate) => candidate.version === version)
     return found && json(apiResourceList(found))
@@ -61,10 +54,6 @@ export class Discovery {
         : [`/apis/${name}`, ...all.map(({ groupVersion }) => `/apis/${groupVersion}`)],
     )
     return [...otherPaths, ...versions].toSorted()
-  }
-
-  #find(name: string): Group | undefined {
-    return this.groups().find((group) => group.name === name)
   }
 
   #roots({ headers }: EdgeRequest, root: 'api' | 'apis'): Answer {

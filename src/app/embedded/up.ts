@@ -97,8 +97,7 @@ export async function startUp(given: Config, log: Logger): Promise<Up> {
     extraRoutes: (method, path) => routes.find(method, path),
     sessionToken: (request) => browsers.tokenOf(request),
     hosts: [config.host],
-    onError: (error, where) =>
-      log.error('internal error', { ...where, error: error instanceof Error ? error.stack : String(error) }),
+    onError: reportTo(log),
   })
   const client = new Client(secretKeepingTransport(server.transportAs(sojournUser)))
   await registerKinds(client).then(() => home.resolve(client))
@@ -112,7 +111,8 @@ export async function startUp(given: Config, log: Logger): Promise<Up> {
   lifecycle.runEverywhere(loopLag(instance))
   // Before the server accepts a deletion.
   await Promise.all([bonds.follow(informers, client, authorizer(server)), environments.follow(informers, client)])
-  kubernetes.start({ server, uid: randomUUID, call: webhookCaller({ ...instance.networks.administrators, store }) })
+  const call = webhookCaller({ ...instance.networks.administrators, store })
+  kubernetes.start({ server, uid: randomUUID, call, clock, onError: reportTo(log) })
   const { url } = await server.listen({ port: await freePort({ ...config, flag: 'port' }), host: config.host })
   // A server for one person. One that listens on every address is not: which name others use is theirs to say.
   const localUrl = isAnyAddress(config.host) ? undefined : url
@@ -137,6 +137,12 @@ export async function startUp(given: Config, log: Logger): Promise<Up> {
       directory.release()
     },
   }
+}
+
+/** Logs errors that no request answers for. */
+function reportTo(log: Logger): (error: unknown, where?: object) => void {
+  return (error, where) =>
+    log.error('internal error', { ...where, error: error instanceof Error ? error.stack : String(error) })
 }
 
 /** Where the activator listens. */

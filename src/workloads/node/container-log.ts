@@ -35,8 +35,10 @@ export class ContainerLog {
   write(stream: 'stdout' | 'stderr', chunk: Buffer): void {
     const text = (this.#partial.get(stream) ?? '') + chunk.toString('utf8')
     const lines = text.split('\n')
-    this.#partial.set(stream, lines.pop() ?? '')
-    this.#append(lines)
+    const rest = lines.pop() ?? ''
+    const isTooLong = rest.length > maxLineLength
+    this.#partial.set(stream, isTooLong ? '' : rest)
+    this.#append(isTooLong ? [...lines, rest] : lines)
   }
 
   /** Writes the last line, even without a line end. */
@@ -95,6 +97,8 @@ export async function* readLog(path: string, query: LogQuery, clock: Clock): Asy
 }
 
 const maxLogSize = 10 * 1024 * 1024
+/** A longer line becomes several, as with a container runtime. */
+const maxLineLength = 16 * 1024
 
 /** The complete lines after an offset, or from the beginning when the file was rotated. */
 function readFrom(file: string, offset: number): { readonly lines: readonly string[]; readonly end: number } {

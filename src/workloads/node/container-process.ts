@@ -26,20 +26,28 @@ export interface Exit {
 /** A container's process, in its own process group. When it exits, everything it started is killed. */
 export class ContainerProcess {
   readonly exited: Promise<Exit>
-  readonly #child: ChildProcess
+  /** Undefined when Node refuses the command, its arguments or the environment: it throws at once. */
+  readonly #child: ChildProcess | undefined
   #hasExited = false
 
   constructor({ command, env, workingDir, log, clock, mark }: ProcessOptions) {
     const [file = '', ...args] = command
-    this.#child = spawn(file, args, {
-      env: { ...env, [markVariable]: mark },
-      detached: true,
-      stdio: ['ignore', 'pipe', 'pipe'],
-      ...(workingDir ? { cwd: workingDir } : {}),
-    })
-    this.#child.stdout?.on('data', (chunk: Buffer) => log.write('stdout', chunk))
-    this.#child.stderr?.on('data', (chunk: Buffer) => log.write('stderr', chunk))
-    const { pid } = this.#child
+    let child: ChildProcess
+    try {
+      child = this.#child = spawn(file, args, {
+        env: { ...env, [markVariable]: mark },
+        detached: true,
+        stdio: ['ignore', 'pipe', 'pipe'],
+        ...(workingDir ? { cwd: workingDir } : {}),
+      })
+    } catch (error) {
+      this.#hasExited = true
+      this.exited = Promise.resolve({ exitCode: 128, error: (error as Error).message })
+      return
+    }
+    child.stdout?.on('data', (chunk: Buffer) => log.write('stdout', chunk))
+    child.stderr?.on('data', (chunk: Buffer) => log.write('stderr', chunk))
+    const { pid } = child
     const pidFile = `${mark}.pid`
     if (pid !== undefined) {
       mkdirSync(dirname(pidFile), { recursive: true })
@@ -51,11 +59,11 @@ export class ContainerProcess {
         rmSync(pidFile, { force: true })
         resolve(exit)
       }
-      this.#child.on('error', (error) => {
+      child.on('error', (error) => {
         this.#hasExited = true
         report({ exitCode: 128, error: error.message })
       })
-      this.#child.on('exit', (code, signal) => {
+      child.on('exit', (code, signal) => {
         this.#hasExited = true
         // As when PID 1 of a real container exits, all other processes of the container are killed.
         this.signal('SIGKILL')
@@ -64,7 +72,7 @@ export class ContainerProcess {
         const exit = number === undefined ? { exitCode: code ?? 0 } : { exitCode: 128 + number, signal: number }
         // 'close' comes once all output is read. A process that left the group and keeps the pipe open must not delay it.
         const cancel = clock.after(1000, () => report(exit))
-        this.#child.on('close', () => {
+        child.on('close', () => {
           cancel()
           report(exit)
         })
@@ -73,7 +81,7 @@ export class ContainerProcess {
   }
 
   get pid(): number | undefined {
-    return this.#child.pid
+    return this.#child?.pid
   }
 
   get isRunning(): boolean {
@@ -82,7 +90,7 @@ export class ContainerProcess {
 
   /** Sends a signal to the whole process group. */
   signal(name: NodeJS.Signals): void {
-    if (this.#child.pid === undefined) return
+    if (this.#child?.pid === undefined) return
     try {
       kill(-this.#child.pid, name)
     } catch {

@@ -83,18 +83,23 @@ export class ContainerRunner {
     }
   }
 
+  /** Never rejects: what keeps the container from running is in its status and in an Event, and it is tried again. */
   async start(): Promise<void> {
-    const { container, environment, clock, path, portOf } = this.#options
     if (this.#isStopping) return
-    let env: Readonly<Record<string, string>>
+    let reason = 'CreateContainerConfigError'
     try {
-      env = await environment()
+      const env = await this.#options.environment()
+      reason = 'RunContainerError'
+      if (!this.#isStopping) await this.#run(env)
     } catch (error) {
       const { message } = error as Error
       this.#options.recordEvent({ type: 'Warning', reason: 'Failed', message: `Error: ${message}` })
-      return this.#retryLater({ waiting: { reason: 'CreateContainerConfigError', message } })
+      this.#retryLater({ waiting: { reason, message } })
     }
-    if (this.#isStopping) return
+  }
+
+  async #run(env: Readonly<Record<string, string>>): Promise<void> {
+    const { container, clock, path, portOf } = this.#options
     this.#log.rotate()
     this.#startedAt = clock.now()
     this.#state = { running: { startedAt: formatTime(this.#startedAt) } }

@@ -14,12 +14,17 @@ export interface HandlerTarget {
   readonly workingDir?: string
 }
 
-/** Runs the action of a probe or lifecycle hook. Returns what went wrong; undefined on success. */
+/** Runs the action of a probe or lifecycle hook. Returns what went wrong, also with the handler itself; undefined on success. */
 export async function runHandler(
   handler: Handler,
   target: HandlerTarget,
   timeoutMs: number,
 ): Promise<string | undefined> {
+  // Node throws at a header or an argument that it cannot send.
+  return run(handler, target, timeoutMs).catch((error: unknown) => (error as Error).message)
+}
+
+async function run(handler: Handler, target: HandlerTarget, timeoutMs: number): Promise<string | undefined> {
   const { httpGet, tcpSocket, grpc, exec } = handler
   const port = httpGet?.port ?? tcpSocket?.port ?? grpc?.port
   if (port === undefined) return exec?.command ? runCommand(exec.command, target, timeoutMs) : undefined
@@ -45,7 +50,9 @@ function callHttp(
     ...httpHeaders.map(({ name, value }) => [name, value]),
   ]) as Record<string, string>
   // Like a kubelet, accept any certificate.
-  const options = { ...address, path, headers, timeout: timeoutMs, agent: false, rejectUnauthorized: false }
+  const { pathname, search } = new URL(path, 'http://container')
+  const to = { ...address, path: pathname + search, headers }
+  const options = { ...to, timeout: timeoutMs, agent: false, rejectUnauthorized: false }
   return new Promise((resolve) => {
     const outgoing = (scheme === 'HTTPS' ? requestHttps : requestHttp)(options, (response) => {
       const status = response.statusCode ?? 0

@@ -69,13 +69,10 @@ export class EventExpiry {
       if (records.length < chunkSize) break
       await clock.breathe()
     }
-    const known = [...this.#writtenAt]
+    const before = found.filter(([key]) => !this.#writtenAt.has(key)).sort((left, right) => left[1] - right[1])
+    const all = [...before, ...this.#writtenAt]
     this.#writtenAt.clear()
-    for (const [key, at] of found.sort((left, right) => left[1] - right[1])) this.#writtenAt.set(key, at)
-    for (const [key, at] of known) {
-      this.#writtenAt.delete(key)
-      this.#writtenAt.set(key, at)
-    }
+    for (const [key, at] of all) this.#writtenAt.set(key, at)
   }
 }
 

@@ -15,6 +15,7 @@ const changes: Readonly<Record<string, Change>> = {
   PersistentVolumeClaim: claimChanges,
   ConfigMap: (object, old) => frozenChanges(object, old, ['data', 'binaryData']),
   Secret: (object, old) => [...fixed('type', object.type, old.type), ...frozenChanges(object, old, ['data'])],
+  ResourceQuota: (object, old) => fixed('spec.scopes', at(object, 'spec').scopes, at(old, 'spec').scopes),
   'apps/Deployment': selectorChanges,
   'apps/ReplicaSet': selectorChanges,
   'apps/DaemonSet': selectorChanges,

@@ -1,9 +1,9 @@
-import { invalidValue, required, unsupported, type FieldError } from '../types/field-error.ts'
+import { duplicate, forbidden, invalidValue, required, unsupported, type FieldError } from '../types/field-error.ts'
 import { goJsonError } from '../wire/json-text.ts'
-import { at, checked, entries, given, size, text, type Json } from './parts/checks.ts'
-import { configKeyFaults } from '../../../kube/names.ts'
+import { at, checked, entries, given, size, strings, text, type Json } from './parts/checks.ts'
+import { configKeyFaults, qualifiedNameFaults } from '../../../kube/names.ts'
 import { podSpecFaults, templateFaults } from './parts/pod-spec.ts'
-import { isMore, quantityFaults, resourceNameFaults, storageFaults } from './parts/resources.ts'
+import { isMore, quantityFaults, resourceNameFaults, standardResources, storageFaults } from './parts/resources.ts'
 
 /** Faults of a ConfigMap. */
 export function* configMapFaults(object: Json): Generator<FieldError> {
@@ -104,7 +104,8 @@ function* accessModeFaults(spec: Json): Generator<FieldError> {
 
 /** Faults of a ResourceQuota. */
 export function* quotaFaults(object: Json): Generator<FieldError> {
-  for (const [name, value] of Object.entries(at(at(object, 'spec'), 'hard'))) {
+  const spec = at(object, 'spec')
+  for (const [name, value] of Object.entries(at(spec, 'hard'))) {
     const path = `spec.hard[${name}]`
     const unknown = [...resourceNameFaults(name, path)]
     yield* unknown
@@ -112,38 +113,84 @@ export function* quotaFaults(object: Json): Generator<FieldError> {
       yield invalidValue(path, name, 'must be a standard resource for quota')
     yield* quantityFaults(text(value), path)
   }
+  yield* scopeFaults(strings(spec, 'scopes', 'spec'), spec)
+  const requirements = entries(at(spec, 'scopeSelector'), 'matchExpressions', 'spec.scopeSelector')
+  yield* scopeFaults(
+    requirements.map(([{ scopeName }, path]) => [text(scopeName), `${path}.scopeName`]),
+    spec,
+  )
+  for (const [{ scopeName, operator, values }, path] of requirements) {
+    const isPriority = scopeName === 'PriorityClass'
+    const hasValues = isPriority && (operator === 'In' || operator === 'NotIn')
+    const isKnown = hasValues || operator === 'Exists' || (isPriority && operator === 'DoesNotExist')
+    if (!isKnown || size(values) > 0 !== hasValues)
+      yield invalidValue(
+        `${path}.operator`,
+        operator,
+        'must be Exists; PriorityClass takes DoesNotExist and, with values, In and NotIn',
+      )
+  }
 }
+
+const computed = ['cpu', 'memory'].flatMap((name) => [name, `requests.${name}`, `limits.${name}`])
+const scopesOfPods = ['Terminating', 'NotTerminating', 'NotBestEffort', 'PriorityClass', 'CrossNamespacePodAffinity']
+/** The standard resources that a quota of each scope can limit. */
+const scoped = new Map([
+  ['BestEffort', ['pods']],
+  ...scopesOfPods.map((scope) => [scope, ['pods', ...computed]] as const),
+])
+
+/** Faults of scopes, each with its path. */
+function* scopeFaults(scopes: readonly (readonly [string, string])[], spec: Json): Generator<FieldError> {
+  for (const [scope, path] of scopes) {
+    const limited = scoped.get(scope)
+    if (!limited) yield invalidValue(path, scope, 'unsupported scope')
+    const others = Object.keys(at(spec, 'hard')).filter(
+      (name) => standardResources.has(name) && !limited?.includes(name),
+    )
+    if (limited && others.length > 0)
+      yield invalidValue(path, scope, `unsupported scope applied to resource ${others.join(', ')}`)
+    if (scopes.some(([other]) => other === `Not${scope}`)) yield invalidValue(path, scope, 'conflicting scopes')
+  }
+}
+
+const amounts = { min: 'min', max: 'max', defaultRequest: 'default request', default: 'default' } as const
+/** The first amount of a limit may not be more than the second: the field at fault, and the amount that the message begins with. */
+const orders = [
+  ['min', 'max', 'min', 'min'],
+  ['min', 'defaultRequest', 'defaultRequest', 'defaultRequest'],
+  ['defaultRequest', 'max', 'defaultRequest', 'defaultRequest'],
+  ['defaultRequest', 'default', 'defaultRequest', 'defaultRequest'],
+  ['min', 'default', 'default', 'min'],
+  ['default', 'max', 'default', 'max'],
+] as const
 
 /** Faults of a LimitRange. */
 export function* limitRangeFaults(object: Json): Generator<FieldError> {
-  for (const [item, path] of entries(at(object, 'spec'), 'limits', 'spec')) {
-    const [min, max, usual, request] = [
-      at(item, 'min'),
-      at(item, 'max'),
-      at(item, 'default'),
-      at(item, 'defaultRequest'),
-    ]
-    for (const [name, value] of Object.entries(min)) {
-      const least = text(value)
-      if (isMore(least, text(max[name]))) {
-        yield invalidValue(
-          `${path}.min[${name}]`,
-          least,
-          `min value ${least} is greater than max value ${text(max[name])}`,
-        )
+  const types = new Set<unknown>()
+  for (const [limit, path] of entries(at(object, 'spec'), 'limits', 'spec')) {
+    const type = text(limit.type)
+    yield* checked(`${path}.type`, type, qualifiedNameFaults)
+    if (!type.includes('/') && !['Pod', 'Container', 'PersistentVolumeClaim'].includes(type))
+      yield invalidValue(`${path}.type`, type, 'must be a standard limit type or fully qualified')
+    if (types.has(type)) yield duplicate(`${path}.type`, type)
+    types.add(type)
+    for (const field of type === 'Pod' ? ['default', 'defaultRequest'] : [])
+      if (size(limit[field]) > 0) yield forbidden(`${path}.${field}`, "may not be specified when `type` is 'Pod'")
+    for (const [less, more, field, shown] of orders)
+      for (const [name, value] of Object.entries(at(limit, less))) {
+        const [low, high] = [text(value), text(at(limit, more)[name])]
+        const what = less === 'defaultRequest' && more === 'default' ? 'default limit' : amounts[more]
+        if (isMore(low, high))
+          yield invalidValue(
+            `${path}.${field}[${name}]`,
+            text(at(limit, shown)[name]),
+            `${amounts[less]} value ${low} is greater than ${what} value ${high}`,
+          )
       }
-      if (isMore(least, text(request[name]))) {
-        const detail = `min value ${least} is greater than default request value ${text(request[name])}`
-        yield invalidValue(`${path}.defaultRequest[${name}]`, text(request[name]), detail)
-      }
-      if (isMore(least, text(usual[name]))) {
-        yield invalidValue(
-          `${path}.default[${name}]`,
-          least,
-          `min value ${least} is greater than default value ${text(usual[name])}`,
-        )
-      }
-    }
+    for (const [name, ratio] of Object.entries(at(limit, 'maxLimitRequestRatio')))
+      if (isMore('1', text(ratio)))
+        yield invalidValue(`${path}.maxLimitRequestRatio[${name}]`, ratio, `ratio ${text(ratio)} is less than 1`)
   }
 }
 

@@ -1,6 +1,7 @@
 import { forbidden, invalidValue, required, unsupported, type FieldError } from '../types/field-error.ts'
 import { at, given, notNegative, oneOf, text, type Json } from './parts/checks.ts'
 import { scheduleFault } from '../../../kube/calendar/cron.ts'
+import { isTimeZone } from '../../../kube/calendar/zoned-time.ts'
 import { notServed, templateFaults } from './parts/pod-spec.ts'
 import { selectorFaults } from './parts/selectors.ts'
 
@@ -55,13 +56,5 @@ function* jobSpecFaults(spec: Json, path: string): Generator<FieldError> {
     yield required(`${path}.template.spec.restartPolicy`, 'valid values: "OnFailure", "Never"')
   } else if (policy !== 'OnFailure' && policy !== 'Never') {
     yield unsupported(`${path}.template.spec.restartPolicy`, policy, ['OnFailure', 'Never'])
-  }
-}
-
-function isTimeZone(zone: string): boolean {
-  try {
-    return new Intl.DateTimeFormat('en', { timeZone: zone }).resolvedOptions().timeZone !== ''
-  } catch {
-    return false
   }
 }

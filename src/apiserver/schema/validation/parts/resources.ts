@@ -62,7 +62,8 @@ export function* storageFaults(list: Json | undefined, path: string): Generator<
     yield invalidValue(`${path}[storage]`, storage, 'must be greater than zero')
 }
 
-const standardResources = new Set([
+/** What quotas and containers can name without a domain. */
+export const standardResources: ReadonlySet<string> = new Set([
   ...containerResources,
   'storage',
   'pods',

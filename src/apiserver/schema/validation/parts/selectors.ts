@@ -1,5 +1,6 @@
 import { invalidValue, forbidden, required, type FieldError } from '../../types/field-error.ts'
-import { checked, entries, given, size, text, type Json } from './checks.ts'
+import { checked, entries, size, text, type Json } from './checks.ts'
+import { matches, requirementsOf } from '../../../../kube/selector.ts'
 import { labelsFaults } from './metadata.ts'
 import { labelValueFaults, qualifiedNameFaults } from '../../../../kube/names.ts'
 
@@ -12,13 +13,8 @@ export function* selectorFaults(path: string, selector: Json | undefined): Gener
 
 /** Whether a selector matches these labels; undefined when the selector is invalid. */
 export function selects(selector: Json, labels: Json): boolean | undefined {
-  const isWrong = [...selectorFaults('', selector)].length > 0
-  if (isWrong) return undefined
-  const pairs = Object.entries(given(selector, 'matchLabels') ?? {})
-  return (
-    pairs.every(([key, value]) => labels[key] === value) &&
-    entries(selector, 'matchExpressions', '').every(([expression]) => holds(expression, labels))
-  )
+  if ([...selectorFaults('', selector)].length > 0) return undefined
+  return matches(requirementsOf(selector), labels as Readonly<Record<string, string>>)
 }
 
 /** Whether a selector matches everything. */
@@ -37,21 +33,5 @@ function* expressionFaults(expression: Json, path: string): Generator<FieldError
   yield* checked(`${path}.key`, expression.key, qualifiedNameFaults)
   for (const [index, value] of (Array.isArray(values) ? values : []).entries()) {
     yield* checked(`${path}.values[${index}]`, value, labelValueFaults)
-  }
-}
-
-function holds({ key, operator, values }: Json, labels: Json): boolean {
-  const name = text(key)
-  const has = Object.hasOwn(labels, name)
-  const isIn = has && Array.isArray(values) && values.includes(labels[name])
-  switch (operator) {
-    case 'In':
-      return isIn
-    case 'NotIn':
-      return !isIn
-    case 'Exists':
-      return has
-    default:
-      return !has
   }
 }
