@@ -1,18 +1,15 @@
-import type { Client } from '../client/client.ts'
+import type { ProcessParts } from '../runtime/process-parts.ts'
 import { describeRef, refOf, type KubeObject, type ResourceType, type StoredObject, placeOf } from '../kube/object.ts'
 import { ignoring } from '../kube/status-error.ts'
 import { parseTime } from '../kube/time.ts'
-import type { Clock } from '../runtime/time/clock.ts'
 import type { Actor } from '../tenancy/act-as.ts'
 import type { Release } from './release.ts'
 import { withNamespace } from './release-rights.ts'
 import type { Hook } from './uninstall-plan.ts'
 
-export interface HookContext {
-  readonly client: Client
+export interface HookContext extends Pick<ProcessParts, 'client' | 'clock'> {
   /** Who creates the hooks. */
   readonly actor: Actor
-  readonly clock: Clock
   readonly namespace: string
   /** Identifies this uninstall among earlier ones of the same release. */
   readonly run: string

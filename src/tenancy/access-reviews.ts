@@ -1,13 +1,9 @@
+import type { ProcessParts } from '../runtime/process-parts.ts'
 import { isAllowed } from '../client/access-review.ts'
-import type { Client } from '../client/client.ts'
-import type { Clock } from '../runtime/time/clock.ts'
 import { isRead, type Access } from './confinement.ts'
 import type { Creator } from './creator-record.ts'
 
-export interface AccessReviewPorts {
-  readonly client: Client
-  readonly clock: Clock
-}
+export type AccessReviewPorts = Pick<ProcessParts, 'client' | 'clock'>
 
 /** An allowed read is asked again after this; a write at every act but those of one moment, so that a mass deletion asks once a second. */
 const readAllowedMs = 60_000

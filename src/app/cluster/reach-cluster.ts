@@ -1,3 +1,4 @@
+import type { ProcessParts } from '../../runtime/process-parts.ts'
 import { allKinds } from '../../apis/all-kinds.ts'
 import { departure } from '../../apis/departure.ts'
 import type { Client } from '../../client/client.ts'
@@ -5,17 +6,11 @@ import { ConfigError } from '../../client/cluster-config.ts'
 import { TransportError } from '../../client/transport-error.ts'
 import { isStatusError } from '../../kube/status-error.ts'
 import { Backoff } from '../../runtime/time/backoff.ts'
-import { sleep, type Clock } from '../../runtime/time/clock.ts'
-import type { Logger } from '../../runtime/observability/log.ts'
-import type { Random } from '../../runtime/time/random.ts'
+import { sleep } from '../../runtime/time/clock.ts'
 
-export interface ReachPorts {
-  readonly client: Client
+export interface ReachPorts extends Pick<ProcessParts, 'client' | 'clock' | 'log' | 'random'> {
   /** The URL in the kubeconfig. */
   readonly server: string
-  readonly clock: Clock
-  readonly log: Logger
-  readonly random: Random
   readonly signal: AbortSignal
   /** Whether to wait for missing kinds: a Pod that exits instead would only be restarted. */
   readonly waitsForKinds: () => Promise<boolean>

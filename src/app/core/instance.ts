@@ -1,3 +1,4 @@
+import type { ProcessParts } from '../../runtime/process-parts.ts'
 import type { Client } from '../../client/client.ts'
 import type { Transact } from '../../departures/door/depart-together.ts'
 import { Door } from '../../departures/door/door.ts'
@@ -10,7 +11,6 @@ import type { ControllerPorts } from '../../runtime/controller/controller.ts'
 import { EventRecorder } from '../../runtime/observability/event-recorder.ts'
 import { Informers } from '../../runtime/cache/informers.ts'
 import { WatchScopes } from '../../runtime/cache/watch-scopes.ts'
-import type { Logger } from '../../runtime/observability/log.ts'
 import { processMetrics } from '../../runtime/observability/process-metrics.ts'
 import { ownVersion } from '../config/version.ts'
 import { Metrics } from '../../runtime/observability/metrics.ts'
@@ -28,14 +28,8 @@ import type { ExternalPorts } from '../../forecast/recorded-ports.ts'
 import { RouteTable } from './route-table.ts'
 
 /** One running Sojourn: what its systems share. Each system is given only the fields it needs. */
-export interface Instance {
+export interface Instance extends Omit<ProcessParts, 'random'> {
   readonly config: Config
-  readonly client: Client
-  readonly clock: Clock
-  readonly log: Logger
-  readonly metrics: Metrics
-  readonly informers: Informers
-  readonly events: EventRecorder
   /** Built on first use: a role that deletes nothing may lack the rights to read what the Door follows. */
   readonly door: Door
   readonly ports: ControllerPorts

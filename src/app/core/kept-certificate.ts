@@ -1,16 +1,13 @@
+import type { ProcessParts } from '../../runtime/process-parts.ts'
 import { secrets } from '../../kube/core-types.ts'
 import { createPrivateKey, randomBytes, X509Certificate } from 'node:crypto'
 import { issueCertificate, type KeyPair } from '../../apiserver/auth/certificates/certificate.ts'
 import { isUsable } from '../../apiserver/auth/credentials.ts'
 import { sojournNamespace } from '../../apis/group.ts'
-import type { Client } from '../../client/client.ts'
 import type { KubeObject } from '../../kube/object.ts'
 import { ignoring } from '../../kube/status-error.ts'
-import type { Clock } from '../../runtime/time/clock.ts'
 
-export interface KeptCertificatePorts {
-  readonly client: Client
-  readonly clock: Clock
+export interface KeptCertificatePorts extends Pick<ProcessParts, 'client' | 'clock'> {
   /** Names and addresses by which callers reach this server. */
   readonly hosts: readonly string[]
 }

@@ -1,12 +1,10 @@
+import type { ProcessParts } from '../../runtime/process-parts.ts'
 import { gzipSync, constants } from 'node:zlib'
 import { departure } from '../../apis/departure.ts'
 import { namespaces, secrets } from '../../kube/core-types.ts'
 import { isStatusError } from '../../kube/status-error.ts'
 import { refOf, type KubeObject, type ResourceType, type StoredObject } from '../../kube/object.ts'
 import { formatTime } from '../../kube/time.ts'
-import type { Clock } from '../../runtime/time/clock.ts'
-import type { EventRecorder } from '../../runtime/observability/event-recorder.ts'
-import type { Logger } from '../../runtime/observability/log.ts'
 import { pageBytes, pageLine, pageSize, pageWith } from '../records/pages.ts'
 import { hasDataToSeal, recordKeysPlace, RecordKeyError, RecordKeys } from '../records/record-keys.ts'
 import { departureRecord, recordName, recordNamespace } from '../records/record.ts'
@@ -63,12 +61,9 @@ export interface Plan {
   decide(read: DeleteTransaction['read']): readonly PlannedDelete[] | undefined
 }
 
-export interface DepartTogetherPorts {
+export interface DepartTogetherPorts extends Pick<ProcessParts, 'clock' | 'log' | 'events'> {
   readonly door: Pick<Door, 'allows' | 'countDeparted' | 'keys'>
   readonly transact: Transact
-  readonly clock: Clock
-  readonly events: EventRecorder
-  readonly log: Logger
 }
 
 interface Queued {

@@ -1,3 +1,4 @@
+import type { ProcessParts } from '../../runtime/process-parts.ts'
 import type { ClusterPorts } from '../../runtime/controller/controller.ts'
 import { holdFinalizer } from '../../apis/bond.ts'
 import { departure, type Departure } from '../../apis/departure.ts'
@@ -8,14 +9,10 @@ import { BoundedMap } from '../../kube/basics/bounded-map.ts'
 import { configMaps } from '../../kube/core-types.ts'
 import { describeRef, refOf, type KubeObject, type ObjectRef, type StoredObject } from '../../kube/object.ts'
 import { formatTime, parseTime } from '../../kube/time.ts'
-import type { Clock } from '../../runtime/time/clock.ts'
 import { Serializer } from '../../runtime/controller/serializer.ts'
 import type { EventRecorder } from '../../runtime/observability/event-recorder.ts'
 import type { Informer } from '../../runtime/cache/informer.ts'
-import type { Informers } from '../../runtime/cache/informers.ts'
-import type { Logger } from '../../runtime/observability/log.ts'
 import type { Counter, Gauge } from '../../runtime/observability/metric.ts'
-import type { Metrics } from '../../runtime/observability/metrics.ts'
 import { sentenceOf, type DepartResult } from './because.ts'
 import { defaultLimits, type BudgetLimits, Budgets, scopeOf, type Booking } from './budget.ts'
 import { doorStateName, doorStateOf, openBreaker, writeDoorState, type DoorState } from './door-state.ts'
@@ -76,16 +73,11 @@ export interface SystemPorts extends ClusterPorts {
   readonly events: EventRecorder
 }
 
-export interface DoorPorts {
+export interface DoorPorts extends Pick<ProcessParts, 'informers' | 'clock' | 'log' | 'metrics' | 'events'> {
   /** The home cluster, with the records, opt-outs, Bonds and switches. */
   readonly client: Client
   /** The keys that encrypt the data of Secrets in records. Defaults to none: records keep no data of Secrets. */
   readonly keys?: KeySource
-  readonly informers: Informers
-  readonly clock: Clock
-  readonly events: EventRecorder
-  readonly log: Logger
-  readonly metrics: Metrics
   /**
    * Whether the API server lets only Sojourn write records. Where it does not, any tenant could have written one, so only the door's own deletions count.
    */

@@ -1,10 +1,9 @@
+import type { ProcessParts } from '../../runtime/process-parts.ts'
 import { departure, type Departure } from '../../apis/departure.ts'
 import { sojournNamespace } from '../../apis/group.ts'
-import type { Client } from '../../client/client.ts'
 import type { ResourceType, StoredObject } from '../../kube/object.ts'
 import { BoundedMap } from '../../kube/basics/bounded-map.ts'
 import { ignoring } from '../../kube/status-error.ts'
-import type { Clock } from '../../runtime/time/clock.ts'
 import { isRecreatedByController } from '../subjects/contents.ts'
 import { batchesOf, ownersLabel, ownersOn, pageTypes, recordOfPage, type PageContent } from './pages.ts'
 import { departureRecord, pagesOf, recordName, recordNamespace, type By, type UnwrittenRecord } from './record.ts'
@@ -38,11 +37,9 @@ export interface RecordedBatch {
   readonly cascadeRecord?: string | undefined
 }
 
-export interface CascadeRecorderPorts {
-  readonly client: Client
+export interface CascadeRecorderPorts extends Pick<ProcessParts, 'client' | 'clock'> {
   /** The keys that encrypt the data of Secrets. Without, records keep none. */
   readonly keys?: KeySource
-  readonly clock: Clock
   /** The complete object; undefined when it is gone. */
   readonly read: (type: ResourceType, object: StoredObject) => Promise<StoredObject | undefined>
 }

@@ -1,14 +1,10 @@
+import type { ProcessParts } from '../../runtime/process-parts.ts'
 import type { TriggersParts } from './reconcile/triggers.ts'
-import type { Client } from '../../client/client.ts'
 import { endpointSlices, horizontalPodAutoscalers, secrets, services } from '../../kube/core-types.ts'
 import type { Key } from '../../kube/key.ts'
 import { refOf } from '../../kube/object.ts'
 import type { Informer } from '../../runtime/cache/informer.ts'
-import type { Informers } from '../../runtime/cache/informers.ts'
 import type { EventRecorder } from '../../runtime/observability/event-recorder.ts'
-import type { Logger } from '../../runtime/observability/log.ts'
-import type { Metrics } from '../../runtime/observability/metrics.ts'
-import type { Clock } from '../../runtime/time/clock.ts'
 import { Actions } from './cluster/act.ts'
 import type { Core } from './cluster/core.ts'
 import { DomainStore } from './cluster/domain-store.ts'
@@ -36,12 +32,7 @@ import type { Part, Peers } from './replicas/peers.ts'
 import { PortListeners } from './takeover/port-listeners.ts'
 import { TakeoverReconciler, type PortRange } from './takeover/takeover-reconciler.ts'
 
-export interface ActivatorPorts {
-  readonly client: Client
-  readonly informers: Informers
-  readonly clock: Clock
-  readonly log: Logger
-  readonly metrics: Metrics
+export interface ActivatorPorts extends Pick<ProcessParts, 'client' | 'informers' | 'clock' | 'log' | 'metrics'> {
   readonly events: Pick<EventRecorder, 'record'>
   readonly peers: Peers
   /** Opens the proxy, which calls back with the id of a route while a request waits for it, and with what it answered itself. */

@@ -1,12 +1,9 @@
+import type { ProcessParts } from '../../runtime/process-parts.ts'
 import type { NotificationChannel } from '../../apis/notification-channel.ts'
-import type { Client } from '../../client/client.ts'
 import type { Door } from '../../departures/door/door.ts'
 import type { ResourceType, StoredObject } from '../../kube/object.ts'
 import { deepEqual } from '../../kube/patches/patch.ts'
 import type { Channel } from '../../notices/notice.ts'
-import type { EventRecorder } from '../../runtime/observability/event-recorder.ts'
-import type { Logger } from '../../runtime/observability/log.ts'
-import type { Clock } from '../../runtime/time/clock.ts'
 import type { deletedEvent } from './outbox.ts'
 import type { Actor, ActsFor } from '../../tenancy/act-as.ts'
 import type { CleanerStatus } from './decision/model.ts'
@@ -21,11 +18,8 @@ export interface Notices {
 }
 
 /** What the steps of a reconcile need from outside. */
-export interface CleanerPorts {
-  readonly client: Client
+export interface CleanerPorts extends Pick<ProcessParts, 'client' | 'clock' | 'log' | 'events'> {
   readonly door: Door
-  readonly clock: Clock
-  readonly events: EventRecorder
   /** How it acts for the Cleaners' authors. */
   readonly actAs: ActsFor
   /** Cleaner or ConditionalTTL: the kind that is reconciled. */
@@ -35,7 +29,6 @@ export interface CleanerPorts {
   /** Holds the next reconcile of a Cleaner back until its cache shows this write. */
   readonly expect: (written: StoredObject) => void
   readonly notices: Notices
-  readonly log: Logger
   /** Posts a CloudEvent to a sink. */
   readonly send: (sink: string, event: ReturnType<typeof deletedEvent>) => Promise<void>
 }

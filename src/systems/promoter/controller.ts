@@ -1,16 +1,14 @@
+import type { ProcessParts } from '../../runtime/process-parts.ts'
 import { sojournNamespace } from '../../apis/group.ts'
 import { approval as approvalKind, type Approval } from '../../apis/approval.ts'
 import { pipeline as pipelineKind, type Pipeline } from '../../apis/pipeline.ts'
-import type { Client } from '../../client/client.ts'
 import { keyFromString, keyOf, keyToString, type Key } from '../../kube/key.ts'
 import { configMaps, events as eventType } from '../../kube/core-types.ts'
 import type { KubeObject, StoredObject } from '../../kube/object.ts'
 import { ignoring } from '../../kube/status-error.ts'
 import type { Clusters } from '../../runtime/clusters/clusters.ts'
 import { Controller, type ControllerPorts } from '../../runtime/controller/controller.ts'
-import type { EventRecorder } from '../../runtime/observability/event-recorder.ts'
 import type { Informer } from '../../runtime/cache/informer.ts'
-import type { Informers } from '../../runtime/cache/informers.ts'
 import { settled, type Outcome } from '../../runtime/controller/outcome.ts'
 import { systemRandom } from '../../runtime/time/random.ts'
 import type { ActsFor } from '../../tenancy/act-as.ts'
@@ -28,13 +26,10 @@ import { promoterMetrics, type PromoterMetrics } from './effects/promoter-metric
 import { previewPipeline, reconcilePipeline, type ReconcilePorts } from './reconcile.ts'
 import { promoterRoutes, type Route } from './http/routes.ts'
 
-export interface PromoterOptions {
-  readonly client: Client
-  readonly informers: Informers
+export interface PromoterOptions extends Pick<ProcessParts, 'client' | 'informers' | 'events'> {
   readonly clusters: Clusters
   /** Whose rights bound what is read for a Pipeline. */
   readonly actAs: ActsFor
-  readonly events: EventRecorder
   readonly ports: ControllerPorts
   /** Where Flux's notification controller receives events, and how to reach it. Defaults to none. */
   readonly flux?: NonNullable<EffectPorts['flux']>

@@ -1,13 +1,12 @@
+import type { ProcessParts } from '../../runtime/process-parts.ts'
 import { approval as approvalKind, type Approval } from '../../apis/approval.ts'
 import { pipeline as pipelineKind, type Pipeline } from '../../apis/pipeline.ts'
-import type { Client } from '../../client/client.ts'
 import { removeOwn } from '../../departures/subjects/own-machinery.ts'
 import { keyFromString } from '../../kube/key.ts'
 import type { StoredObject } from '../../kube/object.ts'
 import { healthStatus } from '../../kube/conditions.ts'
 import { deepEqual } from '../../kube/patches/patch.ts'
 import { ignoring } from '../../kube/status-error.ts'
-import type { Clock } from '../../runtime/time/clock.ts'
 import { settled, wakeAt, type Outcome } from '../../runtime/controller/outcome.ts'
 import { expiredApprovals } from './decision/approvals.ts'
 import { decide, type Decision } from './decision/decide.ts'
@@ -21,9 +20,7 @@ import { validPlan, type Plan, type TargetPlan } from './model/plan.ts'
 /** Holds a pipeline's deletion until its branches and pull requests have been withdrawn. */
 export const finalizer = 'sojourn.dev/promotions'
 
-export interface ReconcilePorts extends AnnouncePorts {
-  readonly client: Client
-  readonly clock: Clock
+export interface ReconcilePorts extends AnnouncePorts, Pick<ProcessParts, 'client' | 'clock'> {
   readonly observer: TargetObserver
   readonly access: Pick<TargetAccess, 'refusals'>
   readonly secrets: SecretVersions

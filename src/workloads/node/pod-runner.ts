@@ -1,12 +1,9 @@
+import type { ProcessParts } from '../../runtime/process-parts.ts'
 import { placeOf } from '../../kube/object.ts'
 import { pods } from '../../kube/core-types.ts'
 import { join } from 'node:path'
-import type { Client } from '../../client/client.ts'
 import { ignoring } from '../../kube/status-error.ts'
 import { formatTime } from '../../kube/time.ts'
-import type { Clock } from '../../runtime/time/clock.ts'
-import type { EventRecorder } from '../../runtime/observability/event-recorder.ts'
-import type { Logger } from '../../runtime/observability/log.ts'
 import { deleteTerminatedPod } from '../delete.ts'
 import { hasSimulated, type Container, type ContainerStatus, type Pod, type PodCondition } from '../types.ts'
 import { apiAccess } from './api-access.ts'
@@ -15,11 +12,7 @@ import { ContainerRunner } from './container-runner.ts'
 import { freePort } from './free-port.ts'
 import { portsAnnotation, simulatedMark, type PortMap } from '../ports-annotation.ts'
 
-export interface PodRunnerPorts {
-  readonly client: Client
-  readonly clock: Clock
-  readonly log: Logger
-  readonly events: EventRecorder
+export interface PodRunnerPorts extends Pick<ProcessParts, 'client' | 'clock' | 'log' | 'events'> {
   /** Holds logs and pid files. */
   readonly directory: string
   readonly nodeName: string

@@ -1,7 +1,5 @@
-import type { Client } from '../../../client/client.ts'
+import type { ProcessParts } from '../../../runtime/process-parts.ts'
 import type { EventRecorder } from '../../../runtime/observability/event-recorder.ts'
-import type { Logger } from '../../../runtime/observability/log.ts'
-import type { Clock } from '../../../runtime/time/clock.ts'
 import type { UsageTracker } from '../decision/usage.ts'
 import type { WakeAttempts } from '../decision/wake-attempts.ts'
 import type { ServiceRegistry } from '../model/service-registry.ts'
@@ -12,11 +10,8 @@ import type { Caches } from './observe.ts'
 import type { WorkloadCaches } from './workload-caches.ts'
 
 /** What every part of one activator shares. */
-export interface Core {
-  readonly client: Client
-  readonly clock: Clock
+export interface Core extends Pick<ProcessParts, 'client' | 'clock' | 'log'> {
   readonly now: () => number
-  readonly log: Logger
   readonly events: Pick<EventRecorder, 'record'>
   readonly peers: Peers
   readonly plane: DataPlane

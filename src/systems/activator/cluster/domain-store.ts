@@ -1,12 +1,10 @@
+import type { ProcessParts } from '../../../runtime/process-parts.ts'
 import { createHash } from 'node:crypto'
 import { sojournNamespace } from '../../../apis/group.ts'
-import type { Client } from '../../../client/client.ts'
 import { configMaps, namespaces } from '../../../kube/core-types.ts'
 import type { StoredObject } from '../../../kube/object.ts'
 import type { Informer } from '../../../runtime/cache/informer.ts'
-import type { Informers } from '../../../runtime/cache/informers.ts'
-import type { Logger } from '../../../runtime/observability/log.ts'
-import { sleep, type Clock } from '../../../runtime/time/clock.ts'
+import { sleep } from '../../../runtime/time/clock.ts'
 import type { DomainRules, HeldDomain } from '../model/domain-rules.ts'
 import type { HostClaims } from '../model/host-claims.ts'
 import { configuredHost } from '../proxy/wire/host.ts'
@@ -17,11 +15,7 @@ export const domainsAnnotation = 'sojourn.dev/domains'
 
 const label = { 'sojourn.dev/holds': 'domains' }
 
-export interface DomainStoreParts {
-  readonly client: Client
-  readonly informers: Informers
-  readonly clock: Clock
-  readonly log: Logger
+export interface DomainStoreParts extends Pick<ProcessParts, 'client' | 'informers' | 'clock' | 'log'> {
   readonly rules: DomainRules
   readonly claims: HostClaims
   /** Whether this replica writes claims: it leads, and has read every Service. */

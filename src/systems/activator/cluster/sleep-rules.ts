@@ -1,9 +1,9 @@
+import type { ProcessParts } from '../../../runtime/process-parts.ts'
 import { environmentClass, type EnvironmentClass } from '../../../apis/environment-class.ts'
 import { sleepRuleOf, type SleepRule } from '../../../apis/environment-sleep.ts'
 import { environment, type Environment } from '../../../apis/environment.ts'
 import { workSchedule, type WorkSchedule } from '../../../apis/work-schedule.ts'
 import { windowState } from '../../../apis/work-window.ts'
-import type { Client } from '../../../client/client.ts'
 import { findCondition } from '../../../kube/conditions.ts'
 import { namespaces } from '../../../kube/core-types.ts'
 import { oldestOf, type StoredObject } from '../../../kube/object.ts'
@@ -11,7 +11,6 @@ import { matches, requirementsOf } from '../../../kube/selector.ts'
 import { isStatusError } from '../../../kube/status-error.ts'
 import { parseLongDuration, parseTime } from '../../../kube/time.ts'
 import type { Informer } from '../../../runtime/cache/informer.ts'
-import type { Informers } from '../../../runtime/cache/informers.ts'
 import { downscalerRule, type ForeignRule, type ForeignWindow } from '../model/downscaler.ts'
 import { sleepInfoRule, sleepInfos } from '../model/sleep-info.ts'
 import { annotatedSleep, isExcluded, isNeverAsleep } from '../model/sleep-annotations.ts'
@@ -29,9 +28,7 @@ export interface AppliedRule {
 export const compatibleTools = ['downscaler', 'kube-green'] as const
 export type CompatibleTool = (typeof compatibleTools)[number]
 
-export interface SleepRulesPorts {
-  readonly client: Client
-  readonly informers: Informers
+export interface SleepRulesPorts extends Pick<ProcessParts, 'client' | 'informers'> {
   /** Only this namespace is looked after: then annotations of workloads count, and nothing outside is read. */
   readonly namespace: string | undefined
   readonly compatibility: readonly CompatibleTool[]

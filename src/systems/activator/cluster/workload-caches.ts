@@ -1,15 +1,12 @@
+import type { ProcessParts } from '../../../runtime/process-parts.ts'
 import { cronJobs, deployments, replicaSets, statefulSets } from '../../../kube/core-types.ts'
-import type { Client } from '../../../client/client.ts'
 import { kindKey, type Key } from '../../../kube/key.ts'
 import { parseApiVersion, type ObjectRef, type ResourceType, type StoredObject } from '../../../kube/object.ts'
 import type { Informer } from '../../../runtime/cache/informer.ts'
-import type { Informers } from '../../../runtime/cache/informers.ts'
 import { canSleep } from '../model/power-kinds.ts'
 import { Scales } from '../model/scales.ts'
 
-export interface WorkloadCachesPorts {
-  readonly client: Client
-  readonly informers: Informers
+export interface WorkloadCachesPorts extends Pick<ProcessParts, 'client' | 'informers'> {
   /** Called for each newly opened cache. */
   readonly onOpen: (informer: Informer) => void
   /** Called when a workload's scale has been read. */

@@ -1,15 +1,10 @@
+import type { ProcessParts } from '../../../runtime/process-parts.ts'
 import { keyOf, type Key } from '../../../kube/key.ts'
 import type { ObjectRef } from '../../../kube/object.ts'
 import { Controller } from '../../../runtime/controller/controller.ts'
 import type { Outcome } from '../../../runtime/controller/outcome.ts'
-import type { Logger } from '../../../runtime/observability/log.ts'
-import type { Metrics } from '../../../runtime/observability/metrics.ts'
-import type { Clock } from '../../../runtime/time/clock.ts'
 
-export interface WorkQueuesPorts {
-  readonly clock: Clock
-  readonly log: Logger
-  readonly metrics: Metrics
+export interface WorkQueuesPorts extends Pick<ProcessParts, 'clock' | 'log' | 'metrics'> {
   readonly reconcileService: (key: Key) => Promise<Outcome>
   readonly reconcileWorkload: (key: Key) => Promise<Outcome>
 }

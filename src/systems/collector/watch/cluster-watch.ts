@@ -1,12 +1,10 @@
+import type { ProcessParts } from '../../../runtime/process-parts.ts'
 import { Serializer } from '../../../runtime/controller/serializer.ts'
 import { customResourceDefinitions } from '../../../kube/core-types.ts'
-import type { Client } from '../../../client/client.ts'
 import type { DiscoveredType } from '../../../client/discovery.ts'
 import { apiVersionOf, groupResource, type ResourceType, type StoredObject } from '../../../kube/object.ts'
-import { sleep, type Clock } from '../../../runtime/time/clock.ts'
+import { sleep } from '../../../runtime/time/clock.ts'
 import type { Change, Informer } from '../../../runtime/cache/informer.ts'
-import type { Informers } from '../../../runtime/cache/informers.ts'
-import type { Logger } from '../../../runtime/observability/log.ts'
 import { Graph } from '../graph/graph.ts'
 
 /** A change of an object. `isOutOfSight`: its kind is no longer served, so the object may still exist. */
@@ -15,12 +13,7 @@ export type ClusterChange = Change & { readonly isOutOfSight?: boolean }
 /** Called with every change, after the graph has it. `owners` are the nodes of a deleted object's owners. */
 export type OnChange = (change: ClusterChange, node: number, owners: readonly number[]) => void
 
-export interface ClusterWatchPorts {
-  readonly client: Client
-  readonly informers: Informers
-  readonly clock: Clock
-  readonly log: Logger
-}
+export type ClusterWatchPorts = Pick<ProcessParts, 'client' | 'informers' | 'clock' | 'log'>
 
 /** Watches the metadata of every kind that can be deleted and updates the graph. Follows kinds as their definitions are created and deleted. */
 export class ClusterWatch {

@@ -1,5 +1,5 @@
+import type { ProcessParts } from '../../../runtime/process-parts.ts'
 import type { EnvironmentStatus } from '../../../apis/environment.ts'
-import type { Client } from '../../../client/client.ts'
 import { sentenceOf, type DepartResult } from '../../../departures/door/because.ts'
 import type { DepartRequest, Door } from '../../../departures/door/door.ts'
 import { kubeSubject } from '../../../departures/subjects/subject.ts'
@@ -7,19 +7,14 @@ import { uninstall } from '../../../helm/uninstall.ts'
 import { namespaces, secrets } from '../../../kube/core-types.ts'
 import { describeRef, refOf } from '../../../kube/object.ts'
 import { formatTime, parseTime } from '../../../kube/time.ts'
-import type { EventRecorder } from '../../../runtime/observability/event-recorder.ts'
-import type { Clock } from '../../../runtime/time/clock.ts'
 import type { Actor } from '../../../tenancy/act-as.ts'
 import type { Observed } from '../decision/facts.ts'
 import { findTools, namespaceGenerator } from './tools.ts'
 
 type Deletion = NonNullable<EnvironmentStatus['deletion']>
 
-export interface DeletionPorts {
-  readonly client: Client
+export interface DeletionPorts extends Pick<ProcessParts, 'client' | 'clock' | 'events'> {
   readonly door: Door
-  readonly clock: Clock
-  readonly events: EventRecorder
   /** Who deletes: the author of a claim, or Sojourn for a Namespace that the class itself selects. */
   readonly actor: Actor
   /** Who deletes what belongs to the environment in other namespaces. */

@@ -1,3 +1,4 @@
+import type { ProcessParts } from '../../../runtime/process-parts.ts'
 import {
   cleanupCandidate,
   type CandidatePhase,
@@ -6,13 +7,9 @@ import {
 } from '../../../apis/cleanup-candidate.ts'
 import type { CleanupPolicy, LocationStatus } from '../../../apis/cleanup-policy.ts'
 import type { WorkScheduleSpec } from '../../../apis/work-schedule.ts'
-import type { Client } from '../../../client/client.ts'
 import type { Door } from '../../../departures/door/door.ts'
 import { deepEqual } from '../../../kube/patches/patch.ts'
 import { ignoring } from '../../../kube/status-error.ts'
-import type { Clock } from '../../../runtime/time/clock.ts'
-import type { EventRecorder } from '../../../runtime/observability/event-recorder.ts'
-import type { Logger } from '../../../runtime/observability/log.ts'
 import type { Outcome } from '../../../runtime/controller/outcome.ts'
 import type { JanitorCaches } from './janitor-caches.ts'
 import type { JanitorMetrics } from './janitor-metrics.ts'
@@ -25,16 +22,12 @@ import type { CompiledPolicy } from '../policy/policy.ts'
 import type { Provider } from '../verdict/provider.ts'
 
 /** The janitor's dependencies, built once by `createJanitor`. */
-export interface WorkPorts {
-  readonly client: Client
+export interface WorkPorts extends Pick<ProcessParts, 'client' | 'clock' | 'log' | 'events'> {
   readonly caches: JanitorCaches
   readonly door: Door
   readonly providers: readonly Provider[]
   readonly ledgers: LedgerCache
-  readonly events: EventRecorder
   readonly metrics: JanitorMetrics
-  readonly clock: Clock
-  readonly log: Logger
   /** The base URL under which users reach this server, for links in notices. Undefined: notices carry none. */
   readonly publicUrl: () => string | undefined
   /** The name of the home cluster, for people who have several. */

@@ -1,12 +1,11 @@
+import type { ProcessParts } from '../../../runtime/process-parts.ts'
 import { pipeline as pipelineKind, type Pipeline } from '../../../apis/pipeline.ts'
 import type { Promotion } from '../../../apis/pipeline-status.ts'
-import type { Client } from '../../../client/client.ts'
 import { BoundedMap } from '../../../kube/basics/bounded-map.ts'
 import { placeOf } from '../../../kube/object.ts'
 import { deepEqual } from '../../../kube/patches/patch.ts'
 import { ignoring, isStatusError } from '../../../kube/status-error.ts'
-import { sleep, tracked, type Clock } from '../../../runtime/time/clock.ts'
-import type { Random } from '../../../runtime/time/random.ts'
+import { sleep, tracked } from '../../../runtime/time/clock.ts'
 import type { Effect } from '../decision/effects.ts'
 import { phaseAnnouncement } from '../decision/promotions.ts'
 import { recordResult, type EffectResult } from '../decision/results.ts'
@@ -16,11 +15,8 @@ import { publishAnnouncements, type AnnouncePorts, measureStatus } from './promo
 /** Carries out one effect and must not throw. `performEffect` in production; a forecast simulates effects. */
 export type Perform = (effect: Effect, pipeline: Pipeline, signal: AbortSignal) => Promise<EffectResult>
 
-export interface RunnerPorts extends AnnouncePorts {
-  readonly client: Client
+export interface RunnerPorts extends AnnouncePorts, Pick<ProcessParts, 'client' | 'clock' | 'random'> {
   readonly perform: Perform
-  readonly clock: Clock
-  readonly random: Random
   /** Called when an effect has ended, so that the pipeline is reconciled again. */
   readonly onEnd: (pipeline: Pipeline) => void
   readonly signal: AbortSignal

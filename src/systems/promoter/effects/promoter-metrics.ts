@@ -1,3 +1,4 @@
+import type { ProcessParts } from '../../../runtime/process-parts.ts'
 import type { EnvironmentStatus, PipelineStatus, Promotion } from '../../../apis/pipeline-status.ts'
 import type { Metrics } from '../../../runtime/observability/metrics.ts'
 import { at, type Announcement } from '../decision/draft.ts'
@@ -5,8 +6,6 @@ import { maxPollMs } from '../decision/effects.ts'
 import { shortRevision } from '../model/revision.ts'
 import type { Http } from '../../../runtime/http/http.ts'
 import type { Pipeline } from '../../../apis/pipeline.ts'
-import type { EventRecorder } from '../../../runtime/observability/event-recorder.ts'
-import type { Logger } from '../../../runtime/observability/log.ts'
 
 /** The metrics of the promoter. */
 export type PromoterMetrics = ReturnType<typeof promoterMetrics>
@@ -145,10 +144,8 @@ function isRollout({ promotion, unreadySince }: EnvironmentStatus): boolean {
   )
 }
 
-export interface AnnouncePorts {
-  readonly events: EventRecorder
+export interface AnnouncePorts extends Pick<ProcessParts, 'log' | 'events'> {
   readonly metrics: PromoterMetrics
-  readonly log: Logger
 }
 
 /** Publishes announcements as Events of the pipeline, as metrics and as log lines. */

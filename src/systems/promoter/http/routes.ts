@@ -1,7 +1,6 @@
+import type { ProcessParts } from '../../../runtime/process-parts.ts'
 import { pipeline as pipelineKind, type Pipeline } from '../../../apis/pipeline.ts'
-import type { Client } from '../../../client/client.ts'
 import { ignoring } from '../../../kube/status-error.ts'
-import type { Clock } from '../../../runtime/time/clock.ts'
 import { approve, type ApprovalRequest } from './approve.ts'
 import type { Decision } from '../decision/decide.ts'
 import {
@@ -48,9 +47,7 @@ export interface Route {
   readonly handle: (request: RouteRequest) => Promise<RouteResponse>
 }
 
-export interface RoutePorts {
-  readonly client: Client
-  readonly clock: Clock
+export interface RoutePorts extends Pick<ProcessParts, 'client' | 'clock'> {
   readonly readSecret: (place: { readonly namespace: string; readonly name: string }) => Promise<SecretData | undefined>
   /** Reconciles this pipeline now and polls its pull requests. */
   readonly hint: (pipeline: Pipeline) => void
