@@ -36,6 +36,8 @@ export async function buildBinary(packageFolder: string, folder: string): Promis
   }
   writeFileSync(config, JSON.stringify(settings))
   execFileSync(process.execPath, ['--build-sea', config], { stdio: ['ignore', 'ignore', 'inherit'] })
+  // macOS refuses an executable whose signature does not match its content.
+  if (process.platform === 'darwin') execFileSync('codesign', ['--force', '--sign', '-', output])
   rmSync(node)
   rmSync(config)
   rmSync(parts, { recursive: true })

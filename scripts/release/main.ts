@@ -1,30 +1,36 @@
-// npm run release: makes everything that a release publishes in build/release and publishes nothing. The release workflow runs the same and then uploads.
+// npm run release: makes everything that a release publishes in build/release and publishes nothing. The release workflow runs the same and then uploads:
+// "-- --parts" on each platform, then "-- --finish" where all their files are.
 import { execFileSync } from 'node:child_process'
-import { createHash } from 'node:crypto'
 import { chmodSync, cpSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { parse, stringify } from 'yaml'
+import { parse } from 'yaml'
 import { ensureTool, whyUnavailable } from '../reference-cluster/tools.ts'
-import { repository } from '../build/repository.ts'
-import { krewManifest } from './krew.ts'
+import { releasedChart, releasedValues } from './chart.ts'
 import { notesOf } from './notes.ts'
+import { writeSums } from './sums.ts'
 
 const root = join(import.meta.dirname, '../..')
 const folder = join(root, 'build/release')
 const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string }
 const platform = `${process.platform}-${process.arch}`
 
-rmSync(folder, { recursive: true, force: true })
-mkdirSync(folder, { recursive: true })
+const onlyParts = process.argv.includes('--parts')
+const onlyFinish = process.argv.includes('--finish')
+
 step('versions agree', checkVersions)
-step('package and executable', () => run(process.execPath, 'scripts/build/main.ts', '--binary'))
-step('npm package', makePackage)
-step('software bill of materials', makeSbom)
-step('executable', makeArchive)
-await chart()
-step('release notes', () => writeFileSync(join(folder, 'notes.md'), notesOf(changelog(), version)))
-step('checksums', writeChecksums)
-step('krew manifest', writeKrew)
+if (!onlyFinish) {
+  rmSync(folder, { recursive: true, force: true })
+  mkdirSync(folder, { recursive: true })
+  step('package and executable', () => run(process.execPath, 'scripts/build/main.ts', '--binary'))
+  step('npm package', makePackage)
+  step('software bill of materials', makeSbom)
+  step('executable', makeArchive)
+}
+if (!onlyParts) {
+  await chart()
+  step('release notes', () => writeFileSync(join(folder, 'notes.md'), notesOf(changelog(), version)))
+  step('checksums and krew manifest', () => writeSums(folder, version))
+}
 console.log(`\nbuild/release holds:\n  ${readdirSync(folder).join('\n  ')}\nNothing was published.`)
 
 function step(name: string, work: () => void): void {
@@ -99,38 +105,12 @@ async function chart(): Promise<void> {
     const copy = join(place, 'sojourn')
     rmSync(place, { recursive: true, force: true })
     cpSync(join(root, 'deploy/chart'), copy, { recursive: true })
-    writeFileSync(join(copy, 'Chart.yaml'), releasedChart(readFileSync(join(copy, 'Chart.yaml'), 'utf8')))
+    const rewrite = (name: string, change: (text: string) => string) =>
+      writeFileSync(join(copy, name), change(readFileSync(join(copy, name), 'utf8')))
+    rewrite('Chart.yaml', (text) => releasedChart(text, changelog(), version))
+    rewrite('values.yaml', (text) => releasedValues(text, process.env['SOJOURN_IMAGE']))
     run(helm, 'lint', '--strict', '--namespace', 'sojourn-system', copy)
     run(helm, 'package', copy, '--destination', place)
     cpSync(join(place, `sojourn-${version}.tgz`), join(folder, `sojourn-chart-${version}.tgz`))
   })
-}
-
-/** Chart.yaml with what only a release knows: its repository, and what changed. */
-function releasedChart(text: string): string {
-  const metadata = parse(text) as Record<string, unknown> & { annotations: Record<string, string> }
-  const changes = notesOf(changelog(), version).match(/^- .*/gm) ?? []
-  const kinds = changes.map((line) => ({ kind: 'changed', description: line.slice(2) }))
-  const links = [{ name: 'Documentation', url: `${repository}/tree/v${version}/docs` }]
-  const annotations = {
-    ...metadata.annotations,
-    'artifacthub.io/changes': JSON.stringify(kinds),
-    'artifacthub.io/links': JSON.stringify(links),
-  }
-  return stringify({ ...metadata, home: repository, sources: [repository], annotations }, { lineWidth: 0 })
-}
-
-function writeChecksums(): void {
-  const lines = readdirSync(folder).map((name) => `${sha256(join(folder, name))}  ${name}`)
-  writeFileSync(join(folder, 'SHA256SUMS'), `${lines.join('\n')}\n`)
-}
-
-function writeKrew(): void {
-  const archives = readdirSync(folder).filter((name) => name.endsWith('.tar.gz'))
-  const sums = Object.fromEntries(archives.map((name) => [name, sha256(join(folder, name))]))
-  writeFileSync(join(folder, 'sojourn.krew.yaml'), krewManifest(version, sums))
-}
-
-function sha256(file: string): string {
-  return createHash('sha256').update(readFileSync(file)).digest('hex')
 }
