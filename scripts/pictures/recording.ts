@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-/** A line of the terminal, and when it appeared. */
+/** A line of the terminal, and when it appeared, long waits before it cut short. */
 interface Line {
   readonly atMs: number
   readonly text: string
@@ -12,6 +12,7 @@ interface Line {
 
 const program = join(import.meta.dirname, '../../bin/sojourn.js')
 const speed = 4
+const longestWaitMs = 8000
 const columns = 118
 const rows = 24
 const [rowHeight, charWidth] = [18, 8]
@@ -47,14 +48,16 @@ async function ready(up: ChildProcess): Promise<void> {
 }
 
 async function linesOf(demo: ChildProcess): Promise<readonly Line[]> {
-  const startedAt = performance.now()
-  const lines: Line[] = [{ atMs: 0, text: '      $ sojourn demo' }]
+  let [lastAt, atMs] = [performance.now(), 0]
+  const lines: Line[] = [{ atMs, text: '      $ sojourn demo' }]
   let rest = ''
   const exited = once(demo, 'exit')
   for await (const chunk of demo.stdout ?? []) {
     const parts = `${rest}${String(chunk)}`.split('\n')
     rest = parts.pop() ?? ''
-    for (const text of parts) lines.push({ atMs: performance.now() - startedAt, text })
+    atMs += Math.min(performance.now() - lastAt, longestWaitMs)
+    lastAt = performance.now()
+    for (const text of parts) lines.push({ atMs, text })
   }
   await exited
   return lines.flatMap(wrapped)
@@ -91,7 +94,7 @@ function drawn(lines: readonly Line[], { paper, ink, faint, command, frame }: Co
   })
   const last = -Math.max(0, lines.length - rows) * rowHeight
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" role="img">
-<title>A recording of sojourn demo, ${speed} times as fast as it ran</title>
+<title>A recording of sojourn demo, ${speed} times as fast as it ran, waits cut short</title>
 <style>text{font:13.3px ui-monospace,Menlo,Consolas,monospace;fill:${ink};white-space:pre}.b{font-weight:700}.c{fill:${command}}
 #s{animation:s ${seconds}s step-end infinite}@keyframes s{${scroll.join('')}100%{transform:translateY(${last}px)}}
 ${rules.join('')}
