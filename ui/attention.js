@@ -4,7 +4,7 @@
 /** @import { Pipeline } from '../src/apis/pipeline.ts' */
 /** @import { ManagedItem, Ref } from './types.d.ts' */
 import { kinds } from './kinds.js'
-import { candidateItem } from './managed-items.js'
+import { candidateItem, shortRevision } from './managed-items.js'
 import { faultOf, isOnDemand } from './service-state.js'
 import { parseTime } from './time.js'
 
@@ -12,8 +12,8 @@ const day = 86_400_000
 
 /**
  * Something that needs a person: it fails, waits for one, or is deleted within a day. `at` is since when, or when it is deleted; `subject`
- * is what its buttons act on.
- * @typedef {{ what: 'failing' | 'waits' | 'due', object: Ref, why: string, at?: number, subject?: Environment | Pipeline | CleanupCandidate }} Attention
+ * is what its buttons act on, `url` where a person does what is waited for.
+ * @typedef {{ what: 'failing' | 'waits' | 'due', object: Ref, why: string, url?: string, at?: number, subject?: Environment | Pipeline | CleanupCandidate }} Attention
  */
 
 const failing = new Set([
@@ -57,14 +57,16 @@ function ofPipeline(pipeline) {
   const object = { apiVersion, kind, namespace: pipeline.metadata.namespace, name: pipeline.metadata.name }
   return Object.entries(pipeline.status?.environments ?? {}).flatMap(([name, { promotion, waitingApproval }]) => {
     const { phase = '', phaseAt, revision = '', lastError, because, pullRequest } = promotion ?? {}
-    const say = (/** @type {Attention['what']} */ what, /** @type {string} */ why) => [
-      { what, object, why, at: parseTime(phaseAt), subject: pipeline },
+    const say = (/** @type {Attention['what']} */ what, /** @type {string} */ why, /** @type {string} */ url = '') => [
+      { what, object, why: shortRevision(why), url, at: parseTime(phaseAt), subject: pipeline },
     ]
     if (waitingApproval?.promotionId) return say('waits', `${waitingApproval.revision} waits for approval for ${name}`)
     if (phase === 'Failed' || phase === 'Rejected')
       return say('failing', `${revision} for ${name}: ${lastError?.message ?? because}`)
-    if (phase === 'Proposed' && pullRequest)
-      return say('waits', `${pullRequest.isConflicting ? 'conflicts in' : 'to be merged:'} ${pullRequest.url}`)
+    if (phase === 'Proposed' && pullRequest) {
+      const toDo = pullRequest.isConflicting ? 'has conflicts' : 'is to be merged'
+      return say('waits', `${revision} for ${name}: pull request #${pullRequest.number} ${toDo}`, pullRequest.url)
+    }
     return []
   })
 }

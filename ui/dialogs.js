@@ -1,7 +1,7 @@
 /** @import { Child } from './types.d.ts' */
 import { messageIn } from './api.js'
 import { fill, h } from './dom.js'
-import { lookAhead } from './look-ahead.js'
+import { lookAhead, words } from './look-ahead.js'
 import { exactMoment, formatMoment } from './time.js'
 
 /** Shows a notice for six seconds; errors until they are dismissed. @param {string} text */
@@ -110,7 +110,7 @@ function forecastOf({ namespace, ...assumed }) {
         {},
         ...following.slice(0, shownEvents).map(({ at, what, object, why }) => {
           const when = h('time', { title: exactMoment(at) }, formatMoment(at))
-          return h('li', {}, when, ` ${object.kind} ${object.name} ${what}: ${why}`)
+          return h('li', {}, when, ` ${object.kind} ${object.name}: ${words[what][0]}, ${why}`)
         }),
       ),
       following.length > shownEvents && h('small', {}, `and ${following.length - shownEvents} more`),

@@ -91,7 +91,7 @@ function offerIn(select, first, found, chosen) {
     .sort((a, b) => ((a ?? '') < (b ?? '') ? -1 : 1))
   const values = ['', ...fixed, ...names]
   const known = [...select.options].map(({ value }) => value)
-  if (known.join('\n') !== values.join('\n') && document.activeElement !== select)
+  if (JSON.stringify(known) !== JSON.stringify(values) && document.activeElement !== select)
     fill(select, ...values.map((value) => h('option', { value }, value || any)))
   select.value = chosen
   select.classList.toggle('set', chosen !== '')

@@ -1,9 +1,25 @@
-/** @import { ForecastEvent as Given } from '../src/forecast/event.ts' */
+/** @import { EventType, ForecastEvent as Given } from '../src/forecast/event.ts' */
 import { ApiError, ask, pause } from './api.js'
 import { parseTime } from './time.js'
 
 /** @typedef {Omit<Given, 'at' | 'leavesAt'> & { at: number, leavesAt?: string }} ForecastEvent */
 /** @typedef {{ from: number, until: number, wanted?: string, objects: number, events: ForecastEvent[], assumed: string[], halts: string[], unread: string[] }} Forecast */
+
+/** What an event is called, and its tone. @type {Record<EventType, [string, string]>} */
+export const words = {
+  assumed: ['assumed', 'plain'],
+  marked: ['marked', 'warn'],
+  told: ['owner told', 'warn'],
+  spared: ['mark removed', 'good'],
+  leaves: ['deleted', 'bad'],
+  promotes: ['promoted', 'good'],
+  waits: ['waits', 'warn'],
+  arrives: ['arrives', 'good'],
+  fails: ['fails', 'bad'],
+  sleeps: ['falls asleep', 'calm'],
+  wakes: ['wakes', 'good'],
+  halts: ['deletions stop', 'bad'],
+}
 
 export const forecastPath = '/sojourn/v1alpha1/forecast'
 const busyMs = 5000

@@ -10,7 +10,7 @@ import { formatMoment } from './time.js'
 import { overviewView } from './views/overview.js'
 import { dependenciesView } from './views/dependencies.js'
 import { departuresView } from './views/departures.js'
-import { doorStateOf, safetyView } from './views/safety.js'
+import { doorStateOf, safetyView, whatIsStopped } from './views/safety.js'
 import { forecastView } from './views/forecast.js'
 import { cleanupView } from './views/cleanup.js'
 import { objectView } from './views/object.js'
@@ -192,20 +192,20 @@ function runDashboard() {
 }
 
 /** @param {HTMLElement} alarm @param {ReturnType<typeof doorStateOf>} state @param {number | undefined} lostAt */
-function drawAlarm(alarm, { isOpen, isPaused, isDryRun, because }, lostAt) {
-  const isStopped = isOpen || isPaused || isDryRun
-  alarm.hidden = !isStopped && lostAt === undefined
+function drawAlarm(alarm, state, lostAt) {
+  const { isOpen, circuits, isPaused, isDryRun } = state
+  const stopped = whatIsStopped(state)
+  alarm.hidden = stopped === '' && lostAt === undefined
   fill(
     alarm,
     lostAt !== undefined && pill('not live', 'bad'),
     lostAt !== undefined &&
       h('span', {}, `The server cannot be reached. This page shows the state of ${formatMoment(lostAt)}. Retrying…`),
-    isOpen && pill('circuit breaker open', 'bad'),
+    (isOpen || circuits.length > 0) && pill('circuit breaker open', 'bad'),
     isPaused && pill('paused', 'warn'),
     isDryRun && pill('dry run', 'warn'),
-    isStopped &&
-      h('span', {}, isOpen ? `No deletions${because ? `: ${because}` : '.'}` : 'Nothing is deleted for now.'),
-    isStopped && h('a', { href: '#safety' }, 'Open Safety'),
+    h('span', {}, stopped),
+    stopped !== '' && h('a', { href: '#safety' }, 'Open Safety'),
   )
 }
 

@@ -3,12 +3,13 @@
 /** @import { CleanupCandidate } from '../src/apis/cleanup-candidate.ts' */
 /** @import { ConditionalTtl } from '../src/apis/conditional-ttl.ts' */
 /** @import { Departure } from '../src/apis/departure.ts' */
+/** @import { Environment } from '../src/apis/environment.ts' */
 /** @import { Pipeline } from '../src/apis/pipeline.ts' */
 /** @import { StoredObject } from '../src/kube/object.ts' */
 /** @import { Mirror } from './mirror.js' */
 /** @import { Ref, Service, ManagedItem } from './types.d.ts' */
 import { kinds } from './kinds.js'
-import { isOnDemand, remarksOf, serviceStateOf, workloadOf } from './service-state.js'
+import { isOnDemand, remarksOf, serviceStateOf } from './service-state.js'
 import { parseTime } from './time.js'
 
 /**
@@ -25,6 +26,7 @@ export function managedItemsOf(mirror, now) {
     ...mirror.all('candidates').map(candidateItem),
     ...mirror.all('pipelines').map(pipelineItem),
     ...mirror.all('bonds').map(bondItem),
+    ...mirror.all('environments').map(environmentItem),
     ...mirror
       .all('departures')
       // A Cleaner has an item of its own, which says what it waits for.
@@ -246,6 +248,24 @@ const bondItem = once((/** @type {Bond} */ object) => {
   }
 })
 
+const environmentItem = once((/** @type {Environment} */ object) => {
+  const { reason, message } = readyOf(object)
+  const { phase, sleepsAt, deletesAt, message: said } = object.status ?? {}
+  const events = [
+    { what: 'falls asleep', at: parseTime(sleepsAt), isEnd: false },
+    { what: 'deleted', at: parseTime(deletesAt), isEnd: true },
+  ].flatMap(({ at, ...event }) => (at === undefined ? [] : [{ ...event, at }]))
+  const [next] = phase === 'Announced' ? events.slice(-1) : events.sort((left, right) => left.at - right.at)
+  return {
+    object: refFor(object, kinds.environments),
+    system: 'environments',
+    state: phase ?? reason,
+    since: createdAt(object),
+    next,
+    why: said ?? message,
+  }
+})
+
 const leavingItem = once((/** @type {Departure} */ { spec, status }) => {
   const waits = status?.waitingFor?.length ? `waits for ${status.waitingFor.join(', ')}` : 'being deleted'
   return {
@@ -259,13 +279,13 @@ const leavingItem = once((/** @type {Departure} */ { spec, status }) => {
 })
 
 /**
- * @param {Pick<Mirror, 'find'>} mirror
+ * @param {Pick<Mirror, 'all' | 'find'>} mirror
  * @param {Service} service
  * @param {number} now
  * @returns {ManagedItem}
  */
 function serviceItem(mirror, service, now) {
-  const { state, next, why } = serviceStateOf(service, workloadOf(mirror, service), now)
+  const { state, next, why } = serviceStateOf(mirror, service, now)
   return {
     object: refFor(service, kinds.services),
     system: 'activator',

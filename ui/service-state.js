@@ -75,15 +75,37 @@ export function remarksOf(service) {
   return [fault, callers?.message].filter((remark) => remark !== undefined)
 }
 
+/** @typedef {{ state: string, replicas: number, why: string, lastUsedAt?: number, next?: { what: string, at: number } }} ServiceState */
+
 /**
- * The state of an on-demand Service, computed from its objects alone. The server computes the same for `sojourn status`, in
- * src/systems/activator/views/service-state.ts.
+ * The state of an on-demand Service. The server computes the same for `sojourn status`, in src/queries/managed-items.ts.
+ * @param {Pick<Mirror, 'all' | 'find'>} mirror
+ * @param {Service} service
+ * @param {number} now
+ * @returns {ServiceState}
+ */
+export function serviceStateOf(mirror, service, now) {
+  const own = ownStateOf(service, workloadOf(mirror, service), now)
+  const home = mirror.all('environments').find(({ metadata }) => metadata.namespace === service.metadata.namespace)
+  const at = parseTime(home?.status?.sleepsAt)
+  if (own.state !== 'Awake' || at === undefined || ttlSecondsOf(service) !== undefined) return own
+  return { ...own, next: { what: 'falls asleep', at }, why: `It sleeps with environment ${home?.metadata.name}.` }
+}
+
+/** The TTL that a Service has of its own. @param {Service} service */
+function ttlSecondsOf({ metadata }) {
+  const seconds = Number(metadata.annotations?.['proxless/ttl-seconds'])
+  return Number.isInteger(seconds) && seconds > 0 ? seconds : undefined
+}
+
+/**
+ * The state of a Service that is in no environment.
  * @param {Service} service
  * @param {Workload | undefined} workload
  * @param {number} now
- * @returns {{ state: string, replicas: number, why: string, lastUsedAt?: number, next?: { what: string, at: number } }}
+ * @returns {ServiceState}
  */
-export function serviceStateOf(service, workload, now) {
+function ownStateOf(service, workload, now) {
   const annotations = service.metadata.annotations ?? {}
   if (!workload) {
     const { kind = '', name } = namedWorkload(service) ?? {}
@@ -103,8 +125,7 @@ export function serviceStateOf(service, workload, now) {
   const minReplicas = Number(annotations['sojourn.dev/min-replicas'] ?? 0)
   if (replicas <= minReplicas) return { ...awake, why: `${and}It has a minimum of ${minReplicas}.` }
   if (hours) return { ...awake, why: `${and}Outside its awake hours (${hours}) it sleeps without requests.` }
-  const ttl = Number(annotations['proxless/ttl-seconds'])
-  const seconds = Number.isInteger(ttl) && ttl > 0 ? ttl : defaultTtlSeconds
+  const seconds = ttlSecondsOf(service) ?? defaultTtlSeconds
   const until = parseTime(annotations['sojourn.dev/awake-until']) ?? 0
   const at = Math.max((lastUsedAt ?? now) + seconds * 1000, until, now)
   const why = `${and}It sleeps after ${seconds} seconds without requests.`

@@ -1,6 +1,6 @@
 /** @type {Record<string, readonly string[]>} */
 const tones = {
-  good: ['Awake', 'Active', 'Succeeded', 'Ready', 'OptedOut', 'Complete', 'Restored'],
+  good: ['Awake', 'Waking', 'Active', 'Succeeded', 'Ready', 'OptedOut', 'Complete', 'Restored'],
   bad: [
     'Leaving',
     'Deleting',
@@ -18,7 +18,17 @@ const tones = {
     'ConditionEvaluationError',
     'ConditionResultNotBoolean',
   ],
-  warn: ['Held', 'Suspended', 'Marked', 'Notified', 'AwaitingApproval', 'Pending', 'Unknown', 'WaitingForConditions'],
+  warn: [
+    'Announced',
+    'Held',
+    'Suspended',
+    'Marked',
+    'Notified',
+    'AwaitingApproval',
+    'Pending',
+    'Unknown',
+    'WaitingForConditions',
+  ],
   calm: ['Superseded', 'Asleep', 'NotExpired', 'New', 'NoRevision'],
 }
 

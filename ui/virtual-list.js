@@ -60,6 +60,7 @@ export class VirtualList {
     const first = Math.max(0, Math.floor(scrollTop / height) - overscan)
     const last = Math.min(this.#items.length, Math.ceil((scrollTop + clientHeight) / height) + overscan)
     this.#spacer.style.height = `${this.#items.length * height}px`
+    this.element.style.setProperty('--rows', `${this.#items.length * height + 2}px`)
     const rows = new Map()
     for (const [offset, item] of this.#items.slice(first, last).entries())
       rows.set(first + offset, this.#rows.get(first + offset) ?? this.#build(first + offset, item))

@@ -103,9 +103,14 @@ export function cardHead({ name }, where, [word, tone], href) {
   return h('header', {}, h('div.who', {}, title, h('small', {}, where)), pill(word, tone))
 }
 
-/** `Deployment · team` @param {Pick<Ref, 'kind' | 'namespace'>} object */
+/** What an object is called: an Environment by its namespace. @param {Pick<Ref, 'kind' | 'name' | 'namespace'>} object */
+export function titleOf({ kind, name, namespace }) {
+  return kind === 'Environment' ? (namespace ?? name) : name
+}
+
+/** `Deployment · team`; `Environment`, whose title is its namespace. @param {Pick<Ref, 'kind' | 'namespace'>} object */
 export function kindAndPlace({ kind, namespace }) {
-  return `${kind}${namespace ? ` · ${namespace}` : ''}`
+  return `${kind}${namespace && kind !== 'Environment' ? ` · ${namespace}` : ''}`
 }
 
 /**

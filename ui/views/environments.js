@@ -101,8 +101,8 @@ function changeOf(environment, mirror, spec) {
   }
 }
 
-/** @param {Environment} environment @param {Parts} parts */
-function actionsFor(environment, { mirror, rights }) {
+/** The buttons of an environment. @param {Environment} environment @param {Parts} parts */
+export function actionsFor(environment, { mirror, rights }) {
   const { metadata, status } = environment
   const name = metadata.namespace ?? ''
   if (status?.phase === 'Deleting') return []

@@ -1,36 +1,19 @@
-/** @import { EventType } from '../../src/forecast/event.ts' */
 /** @import { Forecast, ForecastEvent } from '../look-ahead.js' */
 /** @import { View } from '../types.d.ts' */
 import { messageIn, request } from '../api.js'
 import { calendarChart } from '../calendar-chart.js'
 import { notify, openPanel } from '../dialogs.js'
 import { factList, fill, h, pill } from '../dom.js'
-import { forecastPath, lookAhead } from '../look-ahead.js'
+import { forecastPath, lookAhead, words } from '../look-ahead.js'
 import { exactMoment, formatDistance, formatMoment, parseTime } from '../time.js'
 import { VirtualList } from '../virtual-list.js'
-import { emptyNote, kindAndPlace } from './cards.js'
+import { emptyNote, kindAndPlace, titleOf } from './cards.js'
 
 const spans = /** @type {const} */ ([
   ['7d', '7 days'],
   ['30d', '30 days'],
   ['90d', '90 days'],
 ])
-/** @type {Record<EventType, string>} */
-const tones = {
-  assumed: 'plain',
-  marked: 'warn',
-  told: 'warn',
-  spared: 'good',
-  leaves: 'bad',
-  promotes: 'good',
-  waits: 'warn',
-  arrives: 'good',
-  fails: 'bad',
-  sleeps: 'calm',
-  wakes: 'good',
-  halts: 'bad',
-}
-
 /** What will happen without further action, from the real controllers on a copy of the cluster. @returns {View} */
 export function forecastView() {
   const leaving = new AbortController()
@@ -134,7 +117,9 @@ function showForecast(result, { from, until, wanted, objects, events, assumed, h
 
 /** @param {readonly ForecastEvent[]} events @param {number} objects */
 function summaryOf(events, objects) {
-  const parts = [...Map.groupBy(events, ({ what }) => what)].map(([what, those]) => `${those.length} × ${what}`)
+  const parts = [...Map.groupBy(events, ({ what }) => what)].map(
+    ([what, those]) => `${those.length} × ${words[what][0]}`,
+  )
   return `${parts.join(', ')}; ${objects} objects`
 }
 
@@ -153,8 +138,8 @@ function eventRow(event, from) {
   return h(
     'div.stay.event',
     {},
-    h('div.who', {}, h('strong', { title: object.name }, object.name), h('small', {}, kindAndPlace(object))),
-    h('div.state', {}, pill(what, tones[what]), h('small', { title: told }, told)),
+    h('div.who', {}, h('strong', { title: titleOf(object) }, titleOf(object)), h('small', {}, kindAndPlace(object))),
+    h('div.state', {}, pill(...words[what]), h('small', { title: told }, told)),
     h('div.when', { title: exactMoment(at) }, formatMoment(at), h('small', {}, formatDistance(at, from))),
     h(`div.by.${system}`, { title: by ?? system }, by ?? system),
   )
@@ -167,7 +152,7 @@ function openEvent(event) {
   const facts = [
     ['Kind', `${object.kind}${object.apiVersion ? ` (${object.apiVersion})` : ''}`],
     ['Namespace', object.namespace ?? 'none'],
-    ['What', what],
+    ['What', words[what][0]],
     ['When', `${formatMoment(at)} (${formatDistance(at, Date.now())})`],
     ['Why', `${why} (${because})`],
     ['By', by ? `${system}, ${by}` : system],
@@ -175,5 +160,5 @@ function openEvent(event) {
   if (takes) facts.push(['With it', `${takes} dependents`])
   if (to?.length) facts.push(['To', `${to.join(', ')}${channel ? ` by ${channel}` : ''}`])
   if (leavesAt) facts.push(['Deleted', formatMoment(parseTime(leavesAt))])
-  openPanel(object.name, factList(facts))
+  openPanel(titleOf(object), factList(facts))
 }

@@ -1,13 +1,16 @@
 /** @import { Mirror } from '../mirror.js' */
+/** @import { Rights } from './cards.js' */
 /** @import { Ref, View } from '../types.d.ts' */
 import { ask, messageIn } from '../api.js'
 import { notify } from '../dialogs.js'
 import { factList, fill, h, pill } from '../dom.js'
 import { managedItemsOf } from '../managed-items.js'
 import { readObject, refIn, yamlOf } from '../objects.js'
+import { rightsOf } from '../rights.js'
 import { exactMoment, formatAhead, formatDistance, formatMoment, parseTime, withReadableTimes } from '../time.js'
-import { actionButton, emptyNote, kindAndPlace } from './cards.js'
+import { actionButton, emptyNote, kindAndPlace, titleOf } from './cards.js'
 import { openCascade } from './dependencies.js'
+import { actionsFor } from './environments.js'
 import { toneOf } from '../tones.js'
 
 const askEveryMs = 5000
@@ -22,7 +25,8 @@ export function objectView({ mirror, of }) {
   const ref = refIn(of)
   const [state, past, source] = [h('div'), h('div'), h('div')]
   let text = ''
-  const show = () => fill(state, stateCard(ref, mirror))
+  const rights = rightsOf(() => show())
+  const show = () => fill(state, stateCard(ref, { mirror, rights }))
   const read = async () => {
     try {
       const object = await readObject(ref)
@@ -43,7 +47,7 @@ export function objectView({ mirror, of }) {
       'section.page.one',
       { 'aria-label': `${ref.kind} ${ref.name}` },
       h('p', {}, h('a', { href: '#', onclick: back }, '← Back')),
-      h('div.heading', {}, h('h1', {}, ref.name, ' ', h('small', {}, kindAndPlace(ref)))),
+      h('div.heading', {}, h('h1', {}, titleOf(ref), ' ', h('small', {}, kindAndPlace(ref)))),
       state,
       past,
       source,
@@ -102,8 +106,8 @@ function eventLine(event, now) {
   )
 }
 
-/** What Sojourn says of the object. @param {Ref} ref @param {Mirror} mirror */
-function stateCard(ref, mirror) {
+/** What Sojourn says of the object, and what the user may do. @param {Ref} ref @param {{ mirror: Mirror, rights: Rights }} parts */
+function stateCard(ref, { mirror, rights }) {
   const now = Date.now()
   const isIt = (/** @type {Ref} */ { kind, namespace, name }) =>
     kind === ref.kind && (namespace ?? '') === (ref.namespace ?? '') && name === ref.name
@@ -111,6 +115,7 @@ function stateCard(ref, mirror) {
   if (!item) return false
   const { system, state, why, next } = item
   const when = next?.at === undefined ? '' : ` ${formatAhead(next.at, now)} (${formatMoment(next.at)})`
+  const environment = ref.kind === 'Environment' && mirror.find('environments', ref.namespace, ref.name)
   return h(
     'article.card.wide',
     { 'aria-label': 'State' },
@@ -119,6 +124,7 @@ function stateCard(ref, mirror) {
       ['Managed by', system],
       ['Why', withReadableTimes(why)],
     ]),
+    environment && h('div.actions', {}, ...actionsFor(environment, { mirror, rights })),
   )
 }
 

@@ -6,7 +6,7 @@
 /** @import { Rights } from './cards.js' */
 /** @import { Child, ListName, ManagedItem, View } from '../types.d.ts' */
 import { attentionOf } from '../attention.js'
-import { factList, fill, h, pill } from '../dom.js'
+import { factList, fill, h, link, pill } from '../dom.js'
 import { openPanel } from '../dialogs.js'
 import { filterBar, namespaceOwners } from '../filters.js'
 import { kinds } from '../kinds.js'
@@ -24,13 +24,13 @@ import {
 } from '../time.js'
 import { toneOf } from '../tones.js'
 import { VirtualList } from '../virtual-list.js'
-import { actionButton, kindAndPlace, nothingFound } from './cards.js'
+import { actionButton, kindAndPlace, nothingFound, titleOf } from './cards.js'
 import { optOutButton } from './cleanup.js'
 import { openCascade } from './dependencies.js'
 import { keepButton } from './environments.js'
 import { decisionButtons, deniedOf, requestAction } from './pipelines.js'
 
-const systems = ['cleaner', 'janitor', 'activator', 'promoter', 'collector']
+const systems = ['environments', 'cleaner', 'janitor', 'activator', 'promoter', 'collector']
 const day = 86_400_000
 /** @type {[string, number][]} */
 const ticks = [
@@ -93,6 +93,7 @@ export function overviewView({ mirror }) {
     fill(summary, summaryOf(shown, items.length), environmentsText(mirror))
     fill(problem, refused.length > 0 && refusalOf(refused, mirror))
     empty.hidden = shown.length > 0
+    list.element.hidden = shown.length === 0
     if (shown.length === 0)
       fill(empty, refused.length === 0 && nothingFound(mirror, { of: items.length, clear: filters.clear }, nothingYet))
     const isOurs = (/** @type {Attention} */ { object, why, subject }) =>
@@ -155,7 +156,7 @@ function showAttention(section, attention, { mirror, rights, next }) {
   const coming =
     next?.next?.at === undefined
       ? ''
-      : ` Next: ${next.object.name} ${next.next.what} ${formatAhead(next.next.at, Date.now())}.`
+      : ` Next: ${titleOf(next.object)} ${next.next.what} ${formatAhead(next.next.at, Date.now())}.`
   fill(
     section,
     h('h2', {}, 'Needs you ', h('span.count', {}, attention.length)),
@@ -168,19 +169,18 @@ function showAttention(section, attention, { mirror, rights, next }) {
 
 /** @param {Attention} attention @param {{ mirror: Mirror, rights: Rights }} parts */
 function attentionRow(attention, parts) {
-  const { what, object, why, at } = attention
+  const { what, object, why, url = '', at } = attention
   const [sign, word, tone] = needs[what]
   const now = Date.now()
   const time = at === undefined ? '' : what === 'due' ? `deleted ${formatAhead(at, now)}` : formatDistance(at, now)
-  const name = object.kind === 'Environment' ? (object.namespace ?? object.name) : object.name
   return h(
     'li',
     {},
     h('span.sign', { 'aria-hidden': 'true' }, sign),
     pill(word, tone),
-    h('a', { href: objectHref(object) }, name),
-    h('small', {}, object.kind === 'Environment' ? 'Environment' : kindAndPlace(object)),
-    h('span.why', {}, withReadableTimes(why)),
+    h('a', { href: objectHref(object) }, titleOf(object)),
+    h('small', {}, kindAndPlace(object)),
+    h('span.why', {}, withReadableTimes(why), url !== '' && ' ', url !== '' && link(url, 'Open')),
     time !== '' && h('time', { title: exactMoment(at) }, time),
     h('span.actions', {}, ...attentionActions(attention, parts)),
   )
@@ -302,7 +302,7 @@ function itemRow(item) {
   return h(
     'div.stay',
     {},
-    h('div.who', {}, h('strong', { title: object.name }, object.name), h('small', {}, kindAndPlace(object))),
+    h('div.who', {}, h('strong', { title: titleOf(object) }, titleOf(object)), h('small', {}, kindAndPlace(object))),
     h('div.state', {}, pill(state, toneOf(state)), h('small', { title: why }, why)),
     h('div.when', { title: exactMoment(next?.at) }, when),
     timeline(item, now),
@@ -330,7 +330,7 @@ function openItem({ object, system, state, since, next, why }) {
   const now = Date.now()
   const when = next?.at === undefined ? 'unknown' : `${formatAhead(next.at, now)} (${formatMoment(next.at)})`
   openPanel(
-    object.name,
+    titleOf(object),
     factList([
       ['Kind', `${object.kind} (${object.apiVersion})`],
       ['Namespace', object.namespace ?? 'none'],

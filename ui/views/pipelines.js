@@ -77,11 +77,7 @@ function pipelineCard(pipeline, denied) {
     h('p.why', {}, withReadableTimes(why)),
     pipelineActions(pipeline, denied),
     h('div.picture', {}, wayOf(pipeline)),
-    h(
-      'ol.environments',
-      {},
-      ...spec.environments.map((environment) => environmentBox(pipeline, environment.name, denied)),
-    ),
+    h('ol.way', {}, ...spec.environments.map((environment) => environmentBox(pipeline, environment.name, denied))),
     historyOf(pipeline),
     revisionsOf(pipeline, denied),
     requestsOf(pipeline),

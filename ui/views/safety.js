@@ -1,29 +1,44 @@
 /** @import { Mirror } from '../mirror.js' */
 /** @import { View } from '../types.d.ts' */
-import { ask, patch, unlessThere } from '../api.js'
+import { ask, messageIn, patch, unlessThere } from '../api.js'
 import { CardGrid } from '../card-grid.js'
 import { confirm } from '../dialogs.js'
 import { fill, h, pill } from '../dom.js'
 import { managedItemsOf } from '../managed-items.js'
+import { objectHref } from '../objects.js'
 import { rightsOf } from '../rights.js'
-import { formatDistance, formatMoment, nowText, parseTime } from '../time.js'
-import { actionButton, emptyNote } from './cards.js'
+import { formatDistance, formatMoment, nowText, parseTime, withReadableTimes } from '../time.js'
+import { actionButton, emptyNote, titleOf } from './cards.js'
+import { eventsAbout, eventsPart } from './object.js'
 
 const path = '/api/v1/namespaces/sojourn-system/configmaps'
 
-/** @typedef {{ isOpen: boolean, because?: string, openedAt?: number, closedAt?: number, isPaused: boolean, isDryRun: boolean }} DoorState */
+/** Before the name of a namespace whose deletions the breaker holds. */
+const circuit = 'circuit.'
+
+/** @typedef {{ isOpen: boolean, circuits: [string, string][], because?: string, openedAt?: number, closedAt?: number, isPaused: boolean, isDryRun: boolean }} DoorState `circuits`: the namespaces in which deletions are held, and why */
 
 /** The deletion switches. An unknown value counts as stopped, as on the server. @param {Mirror} mirror @returns {DoorState} */
 export function doorStateOf(mirror) {
   const data = mirror.find('door', 'sojourn-system', 'sojourn-door')?.data ?? {}
   return {
     isOpen: (data['breaker'] ?? 'closed') !== 'closed',
+    circuits: Object.entries(data).flatMap(([key, why]) =>
+      key.startsWith(circuit) ? [[key.slice(circuit.length), why]] : [],
+    ),
     because: data['because'],
     openedAt: parseTime(data['openedAt']),
     closedAt: parseTime(data['closedAt']),
     isPaused: (data['paused'] ?? 'false') !== 'false',
     isDryRun: (data['dryRun'] ?? 'false') !== 'false',
   }
+}
+
+/** What is not deleted for now, and why; '' if deletions run. @param {DoorState} state */
+export function whatIsStopped({ isOpen, circuits, isPaused, isDryRun, because }) {
+  if (isOpen) return `No deletions${because ? `: ${because}` : '.'}`
+  if (isPaused || isDryRun) return 'Nothing is deleted for now.'
+  return circuits.length === 0 ? '' : `No deletions in ${circuits.map(([name]) => name).join(', ')}: too many at once.`
 }
 
 /** The deletion safeguards: circuit breaker, pause and dry run. @param {{ mirror: Mirror }} parts @returns {View} */
@@ -36,6 +51,16 @@ export function safetyView({ mirror }) {
     scroller,
   })
   const note = h('div')
+  const [held, past] = [h('div'), h('div')]
+  /** Who did what, from the Events of the switches. */
+  const read = async () => {
+    const { uid = '' } = mirror.find('door', 'sojourn-system', 'sojourn-door')?.metadata ?? {}
+    const events = uid === '' ? [] : await eventsAbout('sojourn-system', [uid])
+    fill(past, ...eventsPart(events))
+  }
+  const readAgain = () => void read().catch((error) => fill(past, h('p.problem', {}, messageIn(error))))
+  const timer = setInterval(() => document.hidden || readAgain(), askEveryMs)
+  setTimeout(readAgain)
   const show = () => {
     const refused = mirror.readError('door')
     const isKnown = mirror.isKnown('door') && !refused
@@ -45,11 +70,12 @@ export function safetyView({ mirror }) {
       refused && h('p.problem', {}, `The deletion safeguards cannot be read: ${refused}`),
       !isKnown && !refused && emptyNote('Loading…'),
     )
+    fill(held, isKnown && whatIsStopped(state) !== '' && heldPart(mirror))
     grid.show(isKnown ? [breakerSwitch(state, mirror), pauseSwitch(state, mirror), dryRunSwitch(state, mirror)] : [])
   }
   return {
     element: h(
-      'section.page',
+      'section.page.one',
       { 'aria-label': 'Safety' },
       h('h1', {}, 'Safety'),
       h(
@@ -59,22 +85,46 @@ export function safetyView({ mirror }) {
       ),
       note,
       grid.element,
+      held,
+      past,
     ),
     show,
     concerns: (name) => name === 'door',
-    close: () => grid.close(),
+    close() {
+      clearInterval(timer)
+      grid.close()
+    },
   }
 }
+
+const askEveryMs = 5000
+const shownHeld = 20
 
 /** What is due, or within this time. @param {Mirror} mirror @param {number} withinMs */
 function dueWithin(mirror, withinMs) {
   const now = Date.now()
-  return managedItemsOf(mirror, now).filter(({ next }) => next?.isEnd && (next.at ?? now) <= now + withinMs).length
+  return managedItemsOf(mirror, now).filter(({ next }) => next?.isEnd && (next.at ?? now) <= now + withinMs)
+}
+
+/** What would be deleted now. @param {Mirror} mirror */
+function heldPart(mirror) {
+  const due = dueWithin(mirror, 0)
+  const line = (/** @type {import('../types.d.ts').ManagedItem} */ { object, why }) =>
+    h('li', {}, h('a', { href: objectHref(object) }, `${object.kind} ${titleOf(object)}`), ` ${withReadableTimes(why)}`)
+  const rest = due.length - shownHeld
+  return h(
+    'section',
+    { 'aria-label': 'Held now' },
+    h('h2', {}, 'Held now ', h('span.count', {}, due.length)),
+    due.length === 0
+      ? emptyNote('Nothing is due: no deletion waits for these switches.')
+      : h('ul.events.card', {}, ...due.slice(0, shownHeld).map(line), rest > 0 && h('li', {}, `and ${rest} more`)),
+  )
 }
 
 /** What follows when deletions go on. @param {Mirror} mirror */
 function dueText(mirror) {
-  const due = dueWithin(mirror, 0)
+  const due = dueWithin(mirror, 0).length
   return due === 0
     ? 'Nothing is due at the moment.'
     : `${due} due or held object${due === 1 ? ' is' : 's are'} deleted at once.`
@@ -82,7 +132,7 @@ function dueText(mirror) {
 
 /** What does not happen while deletions are stopped. @param {Mirror} mirror */
 function soonText(mirror) {
-  const due = dueWithin(mirror, 86_400_000)
+  const due = dueWithin(mirror, 86_400_000).length
   return due === 0
     ? 'Nothing is due in the next 24 hours.'
     : `${due} due in the next 24 hours stay${due === 1 ? 's' : ''}.`
@@ -91,22 +141,41 @@ function soonText(mirror) {
 /** @typedef {{ title: string, state: string[], text: string, action: string, tone: string, onAsk: () => void }} Switch */
 
 /** @param {DoorState} state @param {Mirror} mirror @returns {Switch} */
-function breakerSwitch({ isOpen, because, openedAt, closedAt }, mirror) {
-  const text = isOpen
-    ? `Too many deletions${openedAt ? `, ${formatDistance(openedAt, Date.now())}` : ''}: ${because ?? 'no reason is recorded'}. Nothing is deleted until you close the breaker.`
-    : `Deletions are within their limits.${closedAt ? ` Last closed ${formatMoment(closedAt)}.` : ''}`
+function breakerSwitch(state, mirror) {
+  const { isOpen, circuits } = state
+  const isStopped = isOpen || circuits.length > 0
   return {
     title: 'Circuit breaker',
-    state: isOpen ? ['open', 'bad'] : ['closed', 'good'],
-    text,
-    action: isOpen ? 'Close breaker' : 'Open breaker',
-    tone: isOpen ? 'danger' : '',
-    onAsk: () => (isOpen ? closeBreaker(mirror) : openBreaker(mirror)),
+    state: isOpen
+      ? ['open', 'bad']
+      : isStopped
+        ? [`open in ${countOf(circuits.length, 'namespace')}`, 'bad']
+        : ['closed', 'good'],
+    text: breakerText(state),
+    action: isStopped ? 'Close breaker' : 'Open breaker',
+    tone: isStopped ? 'danger' : '',
+    onAsk: () => (isStopped ? closeBreaker(circuits, mirror) : openBreaker(mirror)),
   }
 }
 
-/** @param {Mirror} mirror */
-function closeBreaker(mirror) {
+/** @param {DoorState} state */
+function breakerText({ isOpen, circuits, because, openedAt, closedAt }) {
+  const since = openedAt ? `, ${formatDistance(openedAt, Date.now())}` : ''
+  if (isOpen)
+    return `Too many deletions${since}: ${because ?? 'no reason is recorded'}. Nothing is deleted until you close the breaker.`
+  if (circuits.length > 0)
+    return `Too many deletions: ${circuits.map(([, why]) => why).join('; ')}. Nothing is deleted there until you close the breaker.`
+  return `Deletions are within their limits.${closedAt ? ` Last closed ${formatMoment(closedAt)}.` : ''}`
+}
+
+/** @param {number} count @param {string} word */
+function countOf(count, word) {
+  return `${count} ${word}${count === 1 ? '' : 's'}`
+}
+
+/** @param {DoorState['circuits']} circuits @param {Mirror} mirror */
+function closeBreaker(circuits, mirror) {
+  const closed = Object.fromEntries(circuits.map(([name]) => [circuit + name, null]))
   confirm({
     title: 'Close the circuit breaker?',
     text: `The counts start anew. ${dueText(mirror)} Check the departures first.`,
@@ -115,7 +184,7 @@ function closeBreaker(mirror) {
     run: () =>
       change(
         mirror,
-        { breaker: 'closed', because: null, openedAt: null, closedAt: nowText() },
+        { ...closed, breaker: 'closed', because: null, openedAt: null, closedAt: nowText() },
         'The circuit breaker is closed',
       ),
   })
@@ -144,7 +213,7 @@ function pauseSwitch({ isPaused }, mirror) {
     state: isPaused ? ['paused', 'warn'] : ['running', 'good'],
     text: isPaused ? 'Nothing is deleted until you resume.' : 'Objects that are due are deleted.',
     action: isPaused ? 'Resume' : 'Pause',
-    tone: isPaused ? 'danger' : 'primary',
+    tone: isPaused ? 'danger' : '',
     onAsk: () =>
       confirm({
         title: isPaused ? 'Resume deletions?' : 'Pause all deletions?',

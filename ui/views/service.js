@@ -62,7 +62,7 @@ export function serviceView({ mirror, of }) {
 function serviceDetails(service, { mirror, rights }, events) {
   const now = Date.now()
   const workload = workloadOf(mirror, service)
-  const current = serviceStateOf(service, workload, now)
+  const current = serviceStateOf(mirror, service, now)
   const day = lastDayOf(workload)
   const callers = callersOf(service)
   const { namespace, name } = service.metadata

@@ -31,7 +31,7 @@ function serviceCard(service, parts) {
   const { namespace, name } = service.metadata
   const now = Date.now()
   const workload = workloadOf(parts.mirror, service)
-  const current = serviceStateOf(service, workload, now)
+  const current = serviceStateOf(parts.mirror, service, now)
   const day = lastDayOf(workload)
   const { state, why } = current
   return h(

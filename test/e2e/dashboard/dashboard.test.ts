@@ -69,9 +69,9 @@ describe.skipIf(!chromiumPath)('the dashboard in Chromium', { timeout: 120_000 }
 
   it('draws the days of a forecast, and lists the events of the selected day', async () => {
     const page = await at('Forecast')
-    await page.getByText(/× leaves.*objects/).waitFor()
+    await page.getByText(/× deleted.*objects/).waitFor()
     const list = page.getByRole('listbox', { name: 'Forecast events' })
-    await list.getByRole('option', { name: /preview-142 Cleaner.*leaves/ }).waitFor()
+    await list.getByRole('option', { name: /preview-142 Cleaner.*deleted/ }).waitFor()
     const days = page.getByRole('slider', { name: 'Day' })
     await days.focus()
     await page.keyboard.press('End')

@@ -38,6 +38,8 @@ describe.skipIf(!chromiumPath)('the Environments page', { timeout: 120_000 }, ()
     await visitor.go('Environments')
     await visitor.page.getByRole('heading', { level: 1, name: /Environments/ }).waitFor()
     await visitor.page.getByText('kubectl label namespace NAME').waitFor()
+    const offered = visitor.page.getByRole('combobox', { name: 'Namespace' }).getByRole('option')
+    expect(await offered.allInnerTexts()).toEqual(['all namespaces'])
   })
 
   it('shows those to be deleted first, with address, owner and pull request', async () => {

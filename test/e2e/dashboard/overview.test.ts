@@ -52,6 +52,16 @@ describe.skipIf(!chromiumPath)('the Overview, filters and pages of objects', { t
       .toMatch(/^\d{4}-/)
   })
 
+  it('lists environments among what is managed, each with its buttons on its page', async () => {
+    await visitor.see('Overview')
+    const row = visitor.page.getByRole('option', { name: /shop-pr-42 Environment/ })
+    await row.click()
+    await visitor.page.getByRole('dialog').getByRole('link', { name: 'Events, history and YAML' }).click()
+    const state = visitor.page.getByRole('article', { name: 'State' })
+    await state.getByText(/falls asleep in/).waitFor()
+    await state.getByRole('button', { name: 'Sleep shop-pr-42' }).waitFor()
+  })
+
   it('offers the decision where the person is', async () => {
     await visitor.see('Overview')
     const row = needed().filter({ hasText: 'waits for approval' })

@@ -2,7 +2,13 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { Reader } from '../../../src/queries/reader.ts'
 import { readManagedItems, type ManagedItem } from '../../../src/queries/managed-items.ts'
 import type { KubeObject } from '../../../src/kube/object.ts'
-import { dashboardObjects, servicesOfAllSorts, startDashboardWorld, type DashboardWorld } from './dashboard-world.ts'
+import {
+  dashboardObjects,
+  environmentObjects,
+  servicesOfAllSorts,
+  startDashboardWorld,
+  type DashboardWorld,
+} from './dashboard-world.ts'
 
 type Kinds = Readonly<Record<string, { readonly path: string; readonly query?: string }>>
 type ManagedItemsOf = (mirror: object, now: number) => readonly ManagedItem[]
@@ -13,7 +19,12 @@ describe('the overview of the dashboard', () => {
   let world: DashboardWorld
   beforeAll(async () => {
     world = await startDashboardWorld({ only: 'api' })
-    for (const object of [...dashboardObjects(), ...servicesOfAllSorts()]) await world.create(object)
+    const services = [...dashboardObjects(), ...servicesOfAllSorts()]
+    for (const object of [...services, ...environmentObjects()]) await world.create(object)
+    // The same Service and Deployment in an environment, which sleep with it.
+    for (const { kind, metadata, ...rest } of services)
+      if (metadata.name === 'shop' && ['Service', 'Deployment'].includes(kind))
+        await world.create({ ...rest, kind, metadata: { ...metadata, namespace: 'shop-pr-42' } })
     const given = dashboardObjects().find(({ kind }) => kind === 'Pipeline')!
     const startedAt = '2026-11-01T00:00:00Z'
     const condition = { type: 'Ready', status: 'True', reason: 'ReconciliationSucceeded', message: 'run 1 is Complete' }
@@ -71,6 +82,11 @@ describe('the overview of the dashboard', () => {
     expect(why('fast')).toMatch(/^Its callers go straight to its pods\. /)
     expect(why('mute')).toMatch(/^proxless\/deployment: is missing/)
     expect(told.find(({ object }) => object.name === 'nothing-yet')?.state).toBe('NoRevision')
+    const inside = told.filter(({ object }) => object.namespace === 'shop-pr-42')
+    expect(inside.map(({ object, why }) => `${object.kind}: ${why}`)).toContain(
+      'Service: It sleeps with environment shop-pr-42.',
+    )
+    expect(new Set(inside.map(({ next }) => next?.at)).size).toBe(1)
     expect(managedItemsOf(mirror, now).map(essence).toSorted()).toEqual(told.map(essence).toSorted())
   })
 })

@@ -233,6 +233,21 @@ describe.skipIf(!chromiumPath)('every switch of the dashboard', () => {
     await page.getByRole('alert').getByText('Nothing is deleted for now.').waitFor({ state: 'hidden' })
   })
 
+  it('names the namespaces in which the circuit breaker holds deletions, and closes it there too', async () => {
+    const { page } = await openAt('Safety')
+    const place = { namespace: 'sojourn-system', name: 'sojourn-door' }
+    const because = 'in namespace team, 20 objects were deleted within a minute'
+    await world.client.patch(configMaps, place, { type: 'merge', body: { data: { 'circuit.team': because } } })
+    await page.getByRole('alert').getByText('No deletions in team').waitFor()
+    await page.getByText('open in 1 namespace').waitFor()
+    await page.getByRole('article', { name: 'Circuit breaker' }).getByText(because).waitFor()
+    await page.getByRole('button', { name: 'Close breaker', exact: true }).click()
+    await visitor.inDialog('Close breaker')
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+    const { data = {} } = await world.client.get<StoredObject & { data?: Record<string, string> }>(configMaps, place)
+    expect(data).not.toHaveProperty(['circuit.team'])
+  })
+
   it('shows a viewer everything, and says of each button why it cannot be used', async () => {
     await visitor.open()
     await visitor.signIn('sojourn:viewer')
