@@ -710,6 +710,23 @@ it('is proposed again when the person who closed its pull request opens that aga
   expect(stage.pulls).toMatchObject([{ state: 'closed' }, { state: 'open' }])
 })
 
+it('is not doubled when the person who opens it again asks for a retry at once', async () => {
+  await build()
+  release()
+  await stage.settle()
+  const [pull] = stage.pulls
+  forge.pulls.close(pull!)
+  await stage.settle()
+  expect(stage.world.phase('prod')).toBe('Rejected')
+  forge.pulls.reopen(pull!)
+  stage.world.request('Retry', 'prod')
+  stage.world.polledAt.clear()
+  for (let turn = 0; turn < 5; turn++) await stage.turn(1000)
+  expect(stage.pulls).toMatchObject([{ state: 'open' }])
+  expect(stage.world.promotion('prod')).toMatchObject({ phase: 'Proposed', because: 'PullRequestOpen' })
+  expect(stage.world.status.requests).toMatchObject([{ decision: 'Retry', result: 'NothingToRetry' }])
+})
+
 it('says that the repository has moved', async () => {
   await build()
   release()

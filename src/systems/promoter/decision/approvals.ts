@@ -5,6 +5,7 @@ import { isMarkedToKeep } from '../../../departures/door/protection.ts'
 import { formatTime, parseTime } from '../../../kube/time.ts'
 import { sentenceOf, type Because } from '../../../apis/pipeline-reasons.ts'
 import { at, type Draft } from './draft.ts'
+import { effectOf } from './effects.ts'
 import type { WantedRevision } from './gates.ts'
 import type { EnvironmentPlan, PromotionPlan } from '../model/plan.ts'
 import { hasEnded, isRollingOut, promoteAgain, resumeFailed } from './promotions.ts'
@@ -200,14 +201,14 @@ function isOfFormer({ metadata }: Approval, pipeline: Pipeline): boolean {
   return owners.some(({ kind, uid }) => kind === pipeline.kind && uid !== pipeline.metadata.uid)
 }
 
-/** A retry waits until the pull requests are known as they are now: one that was closed just now is to be replaced. */
+/** A retry waits until the pull requests are known as they are now: one that was closed just now is to be replaced, one that was opened again is not. */
 function waitsForPoll(draft: Draft, { spec: { decision, environment } }: Approval): boolean {
   const { observed, status, isSuspended } = draft
   if (decision !== 'Retry' || observed.dryRun) return false
   return Object.entries(status.environments ?? {}).some(([name, { promotion }]) => {
     if (!promotion || (environment !== everyEnvironment && environment !== name)) return false
     if (promotion.phase === 'Pushed') return !promotion.nextAttemptAt && !isSuspended && !observed.frozen
-    return promotion.phase === 'Proposed' && !observed.polledAt.has(promotion.id)
+    return effectOf(promotion) === 'poll' && !observed.polledAt.has(promotion.id)
   })
 }
 

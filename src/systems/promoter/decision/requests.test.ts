@@ -322,6 +322,7 @@ describe('a retry', () => {
     world.answer('push', pushed)
     world.request('Retry', 'staging')
     world.answer('propose', { result: 'seen', pullRequest: pullRequest('closed') })
+    world.answer('poll', { result: 'seen', pullRequest: pullRequest('closed') })
     expect(world.step().effect).toMatchObject({ do: 'push' })
     expect(world.status.requests?.[0]).toMatchObject({ decision: 'Retry', result: 'RetryRequested' })
   })
