@@ -114,6 +114,50 @@ describe('a file that cannot be edited safely', () => {
   })
 })
 
+describe('one of several markers', () => {
+  it.each([
+    ['behind a flow collection', 'a.yaml', `tag: 1.0.0 ${mark}\nimage: { tag: 1.0.0 } ${mark}\n`, /^line 2: /],
+    ['below its value', 'a.yaml', `tag: 1.0.0 ${mark}\nimage: 1.0.0\n  ${mark}\n`, /^line 3: /],
+    ['that is not JSON', 'a.yaml', `tag: 1.0.0 ${mark}\nimage: 1.0.0 ${mark} later\n`, /^line 2: .*JSON/],
+    ['behind a number', 'a.toml', `tag = "1.0.0" ${mark}\nimage = 1.0 ${mark}\n`, /^line 2: /],
+    [
+      'for a member that is missing',
+      'a.json',
+      '{"tag": "1.0.0", "$promotion": {"tag": "team:app:prod", "image": "team:app:prod"}}',
+      /"image"/,
+    ],
+  ])('%s is a problem: a promotion never changes only some of its values', (_, path, source, problem) => {
+    expect(set(source, '1.1.0', path)).toMatchObject({ edit: 'problem', problem: expect.stringMatching(problem) })
+  })
+
+  it('in the text of another value is left alone', () => {
+    const source = `tag: 1.0.0 ${mark}\ntext: |\n  image: 1.0.0 ${mark}\n`
+    expect(set(source)).toBe(source.replace('1.0.0', '1.1.0'))
+  })
+})
+
+describe('a line that is commented out', () => {
+  it('marks nothing, and not the value below it', () => {
+    const source = `# tag: 0.9.0 ${mark}\nreplicas: 3\n`
+    expect(set(source)).toEqual({ edit: 'none' })
+    expect(set(`${source}tag: 1.0.0 ${mark}\n`)).toBe(`${source}tag: 1.1.0 ${mark}\n`)
+    expect(set(`# tag = "0.9.0" ${mark}\nreplicas = 3\n`, '1.1.0', 'a.toml')).toEqual({ edit: 'none' })
+  })
+})
+
+describe('a file with markers of other pipelines only', () => {
+  const other = '# {"$promotion": "team:other:prod"}'
+
+  it.each([
+    ['is left alone however large it is', Buffer.from(`v: 1 ${other}\n${'x: y\n'.repeat(300_000)}`)],
+    ['is left alone in any encoding', Buffer.concat([Buffer.from(`v: 1 ${other}\nc: `), Buffer.from([0xe9])])],
+  ])('%s', (_, content) => {
+    expect(setMarkedValues({ path: 'a.yaml', content }, marker, { value: '2', revision: '2' })).toEqual({
+      edit: 'none',
+    })
+  })
+})
+
 describe('a marker with a template', () => {
   it('sets a value of its own, so that a tag and an image may differ', () => {
     const source = `tag: 1.0.0 ${mark}\nimage: acme/app:1.0.0 # {"$promotion": "team:app:prod", "value": "acme/app:{{tag}}"}\n`
@@ -144,6 +188,7 @@ describe('in a JSON file, a marked value', () => {
   it('that is missing, or in a broken file, is a problem', () => {
     expect(set(source.replace('"tag": "1.0.0"', '"label": "1.0.0"'), '2', 'a.json')).toMatchObject({ edit: 'problem' })
     expect(set(source.slice(0, -3), '2', 'a.json')).toMatchObject({ edit: 'problem' })
+    expect(set(`${source}secret`, '2', 'a.json')).toMatchObject({ problem: expect.not.stringContaining('secret') })
   })
 })
 

@@ -1,5 +1,5 @@
 import { getStaticTOMLValue, parseTOML, traverseNodes, type AST } from 'toml-eslint-parser'
-import { isMap, isScalar, parse, parseAllDocuments, visit, type Pair, type Scalar, type YAMLMap } from 'yaml'
+import { isMap, isScalar, Lexer, parse, parseAllDocuments, visit, type Pair, type Scalar, type YAMLMap } from 'yaml'
 import { tagOf } from '../model/revision.ts'
 
 /** Names the values to set: a comment `{"$promotion": "<namespace>:<pipeline>:<environment>"}` marks one. */
@@ -38,15 +38,18 @@ export function setMarkedValues(
   marker: Marker,
   values: MarkerValues,
 ): MarkerEdit {
-  if (!mentionsMarker(content)) return { edit: 'none' }
+  if (!mentionsMarker(content, marker)) return { edit: 'none' }
   if (content.byteLength > maxBytes) return { edit: 'problem', problem: `is larger than ${maxBytes} bytes` }
   const source = decode(content)
   if (source === undefined) return { edit: 'problem', problem: 'is not UTF-8' }
-  if (!holdsMarker(path, source, marker)) return { edit: 'none' }
   const scalars = markedScalars(path, source, marker)
   if (typeof scalars === 'string') return { edit: 'problem', problem: scalars }
+  const problem = idleMark(path, source, { scalars, marker })
+  if (problem !== undefined) return { edit: 'problem', problem }
   if (scalars.length === 0)
-    return { edit: 'problem', problem: 'has the marker on a line without a plain or quoted value' }
+    return holdsMarker(path, source, marker)
+      ? { edit: 'problem', problem: 'has the marker where it marks no value' }
+      : { edit: 'none' }
   const changes = scalars
     .map((scalar) => ({ ...scalar, wanted: fillTemplate(scalar.template, values) }))
     .filter(({ value, wanted }) => value !== wanted)
@@ -71,8 +74,9 @@ function fillTemplate(template: string, { value, revision }: MarkerValues): stri
 }
 
 /** A cheap test that spares parsing the many files without markers. */
-function mentionsMarker(content: Uint8Array): boolean {
-  return Buffer.from(content.buffer, content.byteOffset, content.byteLength).includes('"$promotion"')
+function mentionsMarker(content: Uint8Array, marker?: Marker): boolean {
+  const bytes = Buffer.from(content.buffer, content.byteOffset, content.byteLength)
+  return bytes.includes('"$promotion"') && (marker === undefined || bytes.includes(JSON.stringify(keyOf(marker))))
 }
 
 function decode(content: Uint8Array): string | undefined {
@@ -83,15 +87,62 @@ function decode(content: Uint8Array): string | undefined {
   }
 }
 
+/** Whether a marker is anywhere in a file, be it in the text of a value. */
 function holdsMarker(path: string, source: string, marker: Marker): boolean {
-  if (path.endsWith('.json')) return source.includes(JSON.stringify(keyOf(marker)))
-  return source.split('\n').some((line) => templateOf(line.slice(line.indexOf('#') + 1), marker) !== undefined)
+  const isMark = (line: string) => templateOf(line.slice(line.indexOf('#') + 1), marker) !== undefined
+  return path.endsWith('.json') || source.split('\n').some((line) => isMark(line) && !isCommentedOut(line.trim()))
+}
+
+/** What is wrong with the first marker of a file that marks no value: a promotion must not change only some of its values. */
+function idleMark(
+  path: string,
+  source: string,
+  { scalars, marker }: { readonly scalars: readonly MarkedScalar[]; readonly marker: Marker },
+): string | undefined {
+  const used = new Set(scalars.map(({ markedAt }) => markedAt))
+  const comments = path.endsWith('.json') ? [] : commentsIn(path, source)
+  for (const at of comments) {
+    const start = startOfLine(source, at)
+    const comment = restOfLine(source, at)
+    if (used.has(start) || !comment.includes(JSON.stringify(keyOf(marker)))) continue
+    const isWhole = templateOf(comment.slice(1), marker) !== undefined
+    const isAlone = source.slice(start, at).trim() === ''
+    // Prose that quotes a marker, and a line that is commented out, mark nothing.
+    if (isAlone && (isCommentedOut(comment) || !(isWhole || /^#\s*\{/.test(comment)))) continue
+    const line = source.slice(0, at).split('\n').length
+    return `line ${line}: ${isWhole ? 'there is no plain or quoted value that the marker marks' : 'the marker is not JSON to the end of the line'}`
+  }
+  return undefined
+}
+
+/** Where the comments of a YAML or TOML file begin. */
+function commentsIn(path: string, source: string): number[] {
+  if (path.endsWith('.toml')) return parseTOML(source).comments.map(({ range: [start] }) => start)
+  const comments: number[] = []
+  let position = 0
+  let isText = false
+  for (const lexeme of new Lexer().lex(source)) {
+    if (lexeme.startsWith('#') && !isText) comments.push(position)
+    isText = lexeme === scalarFollows
+    if (!controls.has(lexeme)) position += lexeme.length
+  }
+  return comments
+}
+
+/** What the lexer adds to the text: where a document, a scalar and an error in a flow collection begin. */
+const controls = new Set(['\u0002', '\u001f', '\u0018'])
+const scalarFollows = '\u001f'
+
+function isCommentedOut(comment: string): boolean {
+  return /^#[^{]*#/.test(comment)
 }
 
 /** A value and its position in the text. */
 interface MarkedScalar {
   readonly start: number
   readonly end: number
+  /** Where the line with the marker begins. */
+  readonly markedAt: number
   readonly value: unknown
   readonly template: string
 }
@@ -120,7 +171,8 @@ function markedInToml(source: string, marker: Wanted): MarkedScalar[] | string {
       const [start, end] = node.range
       const after = /^[ \t]*,?[ \t]*#(.*)/.exec(restOfLine(source, end))
       const template = after ? templateOf(after[1] ?? '', marker) : undefined
-      if (template !== undefined) marked.push({ start, end, value: getStaticTOMLValue(node), template })
+      if (template === undefined) return
+      marked.push({ start, end, markedAt: startOfLine(source, end), value: getStaticTOMLValue(node), template })
     },
     leaveNode: () => {},
   })
@@ -132,9 +184,11 @@ function markedInJson(source: string, marker: Wanted): MarkedScalar[] | string {
   try {
     JSON.parse(source)
   } catch (error) {
-    return `is not valid JSON: ${(error as Error).message.split('\n')[0]}`
+    // Without the excerpt: a file may hold secrets.
+    return `is not valid JSON: ${(error as Error).message.split(/\n|, (?:\.{3})?"/)[0]}`
   }
   const marked: MarkedScalar[] = []
+  let problem: string | undefined
   const [document] = parseAllDocuments(source, { uniqueKeys: false })
   visit(document ?? null, {
     Map(_, map) {
@@ -144,12 +198,14 @@ function markedInJson(source: string, marker: Wanted): MarkedScalar[] | string {
         const given: unknown = isMap(value) ? value.toJSON() : { $promotion: isScalar(value) ? value.value : undefined }
         const template = templateIn(given, marker)
         const target = (map as YAMLMap).get(key.value, true)
-        if (template === undefined || !isScalar(target) || !target.range) continue
-        marked.push({ start: target.range[0], end: target.range[1], value: target.value, template })
+        if (template === undefined) continue
+        if (!isScalar(target) || !target.range)
+          problem ??= `has a marker for ${JSON.stringify(key.value)}, which is no plain value beside it`
+        else marked.push({ start: target.range[0], end: target.range[1], markedAt: 0, value: target.value, template })
       }
     },
   })
-  return marked
+  return (marker && problem) ?? marked
 }
 
 /** All marked scalars of all documents, or what is wrong with the YAML. */
@@ -175,22 +231,22 @@ function locate(source: string, node: Scalar, marker: Wanted): MarkedScalar | un
   if (!isScalar(node) || !node.range || node.type === 'BLOCK_LITERAL' || node.type === 'BLOCK_FOLDED') return undefined
   const [start, end] = node.range
   const after = /^[ \t]*,?[ \t]*#(.*)/.exec(restOfLine(source, end))
-  const template = after ? templateOf(after[1] ?? '', marker) : templateAbove(source, { start, end }, marker)
-  return template === undefined ? undefined : { start, end, value: node.value, template }
+  const lineAt = startOfLine(source, after ? end : start)
+  const markedAt = after ? lineAt : startOfLine(source, lineAt - 1)
+  const template = after
+    ? templateOf(after[1] ?? '', marker)
+    : templateAbove(source.slice(markedAt, Math.max(0, lineAt - 1)), restOfLine(source, end), marker)
+  return template === undefined ? undefined : { start, end, markedAt, value: node.value, template }
 }
 
 /** A comment on its own line marks the single value of the line below. */
-function templateAbove(
-  source: string,
-  { start, end }: { readonly start: number; readonly end: number },
-  marker: Wanted,
-): string | undefined {
-  if (restOfLine(source, end).trim() !== '') return undefined
-  const lineStart = source.lastIndexOf('\n', start - 1) + 1
-  if (lineStart === 0) return undefined
-  const above = source.slice(source.lastIndexOf('\n', lineStart - 2) + 1, lineStart - 1)
-  const comment = /^\s*#(.*)/.exec(above)
-  return comment ? templateOf(comment[1] ?? '', marker) : undefined
+function templateAbove(above: string, behind: string, marker: Wanted): string | undefined {
+  const [, comment] = behind.trim() === '' ? (/^\s*(#.*)/.exec(above) ?? []) : []
+  return comment === undefined || isCommentedOut(comment) ? undefined : templateOf(comment.slice(1), marker)
+}
+
+function startOfLine(source: string, position: number): number {
+  return position <= 0 ? 0 : source.lastIndexOf('\n', position - 1) + 1
 }
 
 function restOfLine(source: string, from: number): string {
