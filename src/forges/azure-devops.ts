@@ -1,4 +1,4 @@
-import { checkState, type CommitCheck, type Forge, type PullRequest } from './forge.ts'
+import { checkedPull, checkState, type CommitCheck, type Forge, type PullRequest } from './forge.ts'
 import { query, type ForgeApi } from './forge-api.ts'
 import type { RepositoryAddress } from './repository-address.ts'
 
@@ -126,7 +126,7 @@ const states = { active: 'open', abandoned: 'closed', completed: 'merged' } as c
 
 function toPullRequest(pull: AzurePull, web: string): PullRequest {
   const isMerged = pull.status === 'completed'
-  return {
+  return checkedPull({
     number: pull.pullRequestId,
     url: `${web}/${pull.pullRequestId}`,
     state: states[pull.status],
@@ -139,7 +139,7 @@ function toPullRequest(pull: AzurePull, web: string): PullRequest {
     closedAt: pull.closedDate,
     labels: (pull.labels ?? []).map(({ name }) => name),
     isConflicting: pull.mergeStatus === undefined ? undefined : pull.mergeStatus === 'conflicts',
-  }
+  })
 }
 
 function branchOf(ref: string): string {

@@ -1,4 +1,4 @@
-import { checkState, type Forge, type PullRequest } from './forge.ts'
+import { checkedPull, checkState, type Forge, type PullRequest } from './forge.ts'
 import { query, type ForgeApi } from './forge-api.ts'
 import type { RepositoryAddress } from './repository-address.ts'
 
@@ -97,7 +97,7 @@ export const buildWords = { good: ['SUCCESSFUL'], open: ['INPROGRESS', 'UNKNOWN'
 const states = { OPEN: 'open', MERGED: 'merged', DECLINED: 'closed', SUPERSEDED: 'closed' } as const
 
 function toPullRequest(pull: CloudPull): PullRequest {
-  return {
+  return checkedPull({
     number: pull.id,
     url: pull.links.html.href,
     state: states[pull.state],
@@ -110,5 +110,5 @@ function toPullRequest(pull: CloudPull): PullRequest {
     // Bitbucket Cloud does not say when.
     closedAt: undefined,
     labels: [],
-  }
+  })
 }

@@ -1,6 +1,6 @@
 import { formatTime } from '../kube/time.ts'
 import { buildStates, buildWords, type BuildStatus } from './bitbucket-cloud.ts'
-import { checkState, type Forge, type PullRequest } from './forge.ts'
+import { checkedPull, checkState, type Forge, type PullRequest } from './forge.ts'
 import { query, type ForgeApi } from './forge-api.ts'
 import type { RepositoryAddress } from './repository-address.ts'
 
@@ -110,7 +110,7 @@ export function bitbucketServer(api: ForgeApi, { owner, name, apiURL }: Reposito
 const states = { OPEN: 'open', DECLINED: 'closed', MERGED: 'merged' } as const
 
 function toPullRequest(pull: BitbucketPull): PullRequest {
-  return {
+  return checkedPull({
     number: pull.id,
     url: pull.links?.self?.[0]?.href ?? '',
     state: states[pull.state],
@@ -122,7 +122,7 @@ function toPullRequest(pull: BitbucketPull): PullRequest {
     createdAt: pull.createdDate === undefined ? undefined : formatTime(pull.createdDate),
     closedAt: pull.closedDate === undefined ? undefined : formatTime(pull.closedDate),
     labels: [],
-  }
+  })
 }
 
 function branchOf(ref: string): string {

@@ -23,6 +23,17 @@ export interface PullRequest {
   readonly labels: readonly string[]
 }
 
+/** A pull request as it was read; throws a TypeError for what is none: nothing may be concluded from the page of a proxy. */
+export function checkedPull(read: PullRequest): PullRequest {
+  const { number, state, head, base } = read
+  const isPull =
+    Number.isInteger(number) &&
+    /^(?:open|merged|closed)$/.test(state) &&
+    `${typeof head} ${typeof base}` === 'string string'
+  if (!isPull) throw new TypeError('not a pull request')
+  return read
+}
+
 /** A comment on a pull request. */
 export interface PullComment {
   readonly id: string

@@ -1,4 +1,4 @@
-import { checkState, type Forge, type PullRequest } from './forge.ts'
+import { checkedPull, checkState, type Forge, type PullRequest } from './forge.ts'
 import { nextLink, pagesOf, query, type ForgeApi } from './forge-api.ts'
 import type { RepositoryAddress } from './repository-address.ts'
 
@@ -106,7 +106,7 @@ export function githubPulls(
 
 function toPullRequest(pull: GithubPull): PullRequest {
   const { merged = Boolean(pull.merged_at) } = pull
-  return {
+  return checkedPull({
     number: pull.number,
     url: pull.html_url,
     state: merged ? 'merged' : pull.state,
@@ -120,5 +120,5 @@ function toPullRequest(pull: GithubPull): PullRequest {
     closedAt: pull.merged_at ?? pull.closed_at ?? undefined,
     labels: (pull.labels ?? []).map(({ name }) => name),
     isConflicting: pull.mergeable === undefined || pull.mergeable === null ? undefined : !pull.mergeable,
-  }
+  })
 }

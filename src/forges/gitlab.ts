@@ -1,4 +1,4 @@
-import { checkState, type Forge, type PullRequest } from './forge.ts'
+import { checkedPull, checkState, type Forge, type PullRequest } from './forge.ts'
 import { pagesOf, query, type ForgeApi } from './forge-api.ts'
 import type { RepositoryAddress } from './repository-address.ts'
 
@@ -79,7 +79,7 @@ export function gitlab(api: ForgeApi, { owner, name }: RepositoryAddress): Forge
 
 function toPullRequest(request: GitlabMergeRequest): PullRequest {
   const { state } = request
-  return {
+  return checkedPull({
     number: request.iid,
     url: request.web_url,
     // `locked` means that a merge is in progress.
@@ -93,5 +93,5 @@ function toPullRequest(request: GitlabMergeRequest): PullRequest {
     closedAt: request.merged_at ?? request.closed_at ?? undefined,
     labels: request.labels ?? [],
     isConflicting: request.has_conflicts,
-  }
+  })
 }

@@ -8,6 +8,7 @@ import type { Forge } from './forge.ts'
 import { gitea } from './gitea.ts'
 import { github } from './github.ts'
 import { gitlab } from './gitlab.ts'
+import { transient } from '../git/promotion-error.ts'
 import type { RepositoryAddress } from './repository-address.ts'
 
 /** Credentials and connection for a forge's API. */
@@ -24,7 +25,23 @@ export interface ForgeAccess {
 export function openForge(type: ForgeType, address: RepositoryAddress, access: ForgeAccess): Forge {
   const { http, token, ca, signal, cache } = access
   const { open, headers } = dialects[type]
-  return open(new ForgeApi({ http, base: address.apiURL, headers: headers(token), ca, signal, cache }), address)
+  const forge = open(new ForgeApi({ http, base: address.apiURL, headers: headers(token), ca, signal, cache }), address)
+  return withPlainErrors(forge, address)
+}
+
+/** An answer that cannot be read, as that of a proxy, is told as such, not by the place in our code. */
+function withPlainErrors(forge: Forge, { apiURL }: RepositoryAddress): Forge {
+  type Operation = (...given: readonly unknown[]) => Promise<unknown>
+  const operations = Object.entries(forge as unknown as Record<string, Operation>).map(([name, operation]) => [
+    name,
+    (...given: readonly unknown[]) =>
+      operation(...given).catch((error: NodeJS.ErrnoException) => {
+        if (!(error instanceof TypeError) || error.code !== undefined) throw error
+        const { host } = new URL(apiURL)
+        throw transient('GitProviderUnavailable', `${host} did not answer as the API of a forge does`, { cause: error })
+      }),
+  ])
+  return Object.fromEntries(operations) as unknown as Forge
 }
 
 /** How to talk to one kind of forge: its operations and its authentication headers. */

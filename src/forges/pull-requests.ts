@@ -124,8 +124,7 @@ export class PullRequests {
     const { number } = access.address
     const pull = await this.#ask(access, (forge) => forge.get(number))
     if ('problem' in pull) return pull
-    const isIt = pull.number === number && ['open', 'closed', 'merged'].includes(pull.state)
-    return isIt ? { pull, at } : { problem: 'the forge answered something else than the pull request', at }
+    return pull.number === number ? { pull, at } : { problem: 'the forge answered with another pull request', at }
   }
 
   async #ask<T extends object>(access: PullAccess, question: (forge: Forge) => Promise<T>): Promise<T | Unread> {

@@ -53,6 +53,24 @@ describe.each(forgeTypes)('the client for %s', (type) => {
     forge.pulls.checks.delete(sha)
   })
 
+  it.each(['', 'null', '"page"', '{}', '[{}]', '{"value": [{}], "values": [{}], "id": {}, "number": "1"}'])(
+    'takes an answer that is none of a forge (%j) for no answer',
+    async (body) => {
+      const head = await branch()
+      const { number } = await open().create({ head, base: 'main', title: 'Try', body: '', labels: [] })
+      forge.fail({ status: 200, body, times: 100 })
+      const unavailable = { kind: 'Transient', message: expect.stringMatching(/^127\.0\.0\.1:\d+ did not answer as /) }
+      await expect(open().get(number)).rejects.toMatchObject(unavailable)
+      await expect(open().openPulls()).rejects.toMatchObject(unavailable)
+      await expect(open().list({ head, base: 'main' })).rejects.toMatchObject(unavailable)
+      // No checks, where the form allows that, keep a gate closed.
+      const checks = await open()
+        .checks('c'.repeat(40))
+        .catch((error: unknown) => error)
+      if (!Array.isArray(checks)) expect(checks).toMatchObject(unavailable)
+    },
+  )
+
   it('opens, finds, changes, comments on and closes a pull request', async () => {
     const client = open()
     const head = await branch()
