@@ -81,8 +81,8 @@ export class GitRemote {
     const body = Buffer.concat([...lines.map(packet), delimiter, ...prefixes, flush])
     const answer = await this.#transport.request('git-upload-pack', body, 2)
     const refs = new Map<string, string>()
-    for (const { packet: each } of packets(answer)) {
-      const [id, name] = textOf(each)?.split(' ') ?? []
+    for (const line of linesOf(answer)) {
+      const [id, name] = line.split(' ')
       if (id && name) refs.set(name, id)
     }
     return refs
@@ -114,8 +114,8 @@ interface Session {
 
 /** Reads the capabilities, and the refs if the server speaks the original protocol. */
 function readAdvertisement(body: Buffer): Session {
-  const lines = [...packets(body)].map(({ packet: each }) => textOf(each)).filter((line) => line !== undefined)
-  const content = lines.filter((line) => !line.startsWith('# service='))
+  const content = linesOf(body).filter((line) => !line.startsWith('# service='))
+  if (content.length === 0) throw new Error(incomplete)
   if (content[0] === 'version 2') return { version: 2, capabilities: capabilitiesOf(content.slice(1)), refs: undefined }
   const refs = new Map<string, string>()
   let capabilities: ReadonlyMap<string, string> = new Map()
@@ -215,6 +215,15 @@ export const delimiter = Buffer.from('0001')
 export function packet(line: string): Buffer {
   const body = Buffer.from(line)
   return Buffer.concat([Buffer.from((body.length + 4).toString(16).padStart(4, '0')), body])
+}
+
+const incomplete = 'the git server sent an incomplete answer'
+
+/** The lines of a whole message. One that a proxy has cut short would look like a repository without branches. */
+function linesOf(message: Buffer): string[] {
+  const all = [...packets(message)].map(({ packet: each }) => each)
+  if (all.at(-1) !== 'flush') throw new Error(incomplete)
+  return all.map(textOf).filter((line) => line !== undefined)
 }
 
 /** Reads the packets of a message. Throws on anything else. */

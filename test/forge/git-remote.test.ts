@@ -137,3 +137,16 @@ it.each([
   }).branches('main')
   await expect(failing).rejects.toMatchObject({ kind: 'Permanent', because })
 })
+
+it.each([
+  ['nothing', /info\/refs/, ''],
+  ['no capabilities', /info\/refs/, '001e# service=git-upload-pack\n0000'],
+  ['a half', /info\/refs/, '001e# service=git-upload-pack\n0000000eversion 2\n'],
+  ['no refs and no end', /git-upload-pack$/, ''],
+  ['part of a line', /git-upload-pack$/, '003'],
+])('takes an answer with %s for none: a branch is missing only where the server says so', async (_, path, body) => {
+  forge.oldGit = false
+  forge.fail({ path, status: 200, body })
+  await expect(remote().branches('main')).rejects.toThrow('the git server sent an incomplete answer')
+  forge.mend()
+})
