@@ -867,6 +867,25 @@ describe('a first environment that follows the branch to which promotions are wr
     expect(stage.world.status.run?.sequence).toBe(sequence + 1)
   })
 
+  it('starts no run for a commit of a promotion while the credentials to look at it are refused', async () => {
+    await build()
+    const revision = async () => `main@sha1:${await stage.repository.tip('main')}`
+    release(await revision())
+    await stage.settle()
+    const { sequence } = stage.world.status.run!
+    await stage.mergeOpen()
+    await stage.turn(60_000)
+    const { password } = stage.secret
+    stage.secret['password'] = 'expired'
+    release(await revision())
+    await stage.settle()
+    expect(stage.world.status.run?.sequence).toBe(sequence)
+    expect(stage.world.condition('Stalled')).toMatchObject({ reason: 'CredentialsRefused' })
+    stage.secret['password'] = password!
+    await stage.settle()
+    expect(stage.world.status.run).toMatchObject({ sequence, aliases: [await revision()] })
+  })
+
   it('writes the hash of a commit, and shows it readably in the pull request', async () => {
     await build()
     const tip = await stage.repository.tip('main')

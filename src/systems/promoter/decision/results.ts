@@ -65,6 +65,11 @@ export function recordResult(
   return next
 }
 
+/** Whether the look at a commit failed because it is no promotion's: the repository does not have it, or has too much to be edited. */
+export function isForeign(reason: string): boolean {
+  return reason === ('RepositoryNotFound' satisfies Because) || reason === ('MarkerUnusable' satisfies Because)
+}
+
 const inspectionRetryMs = 30_000
 const maxAliases = 20
 
@@ -80,8 +85,7 @@ function recordInspection(
   if (result.result === 'inspected' && result.isOwn) {
     run.aliases = [revision, ...(run.aliases ?? [])].slice(0, maxAliases)
     delete status.candidate
-  } else if (result.result === 'inspected' || (result.result === 'failed' && result.error.class === 'Permanent')) {
-    // A commit that this repository does not have is not from a promotion.
+  } else if (result.result === 'inspected' || (result.result === 'failed' && isForeign(result.error.reason))) {
     candidate.origin = 'Foreign'
   } else {
     candidate.nextCheckAt = formatTime(now + inspectionRetryMs)

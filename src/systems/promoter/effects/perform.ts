@@ -8,7 +8,7 @@ import type { CommitCheck } from '../../../forges/forge.ts'
 import { commitOf, defaultValue } from '../model/revision.ts'
 import { isOwnChange } from '../repository/change.ts'
 import { openRepository, type AccessPorts } from '../repository/repository-access.ts'
-import type { EffectResult } from '../decision/results.ts'
+import { isForeign, type EffectResult } from '../decision/results.ts'
 import {
   commitToBase,
   poll,
@@ -126,15 +126,16 @@ async function isOwnSomewhere(
   const strategies = validPlan(pipeline)?.environments.flatMap(({ promotion: each }) => each?.strategy ?? []) ?? []
   const repositories = new Map(strategies.filter(({ baseBranch }) => baseBranch).map((each) => [each.url, each]))
   const { namespace = '' } = pipeline.metadata
+  let unread: unknown
   for (const strategy of repositories.values()) {
     try {
       const { git } = await openRepository(strategy, namespace, { ports, signal, atMs: 0 })
       if (await isOwnChange(git, promotion).finally(() => git.close())) return true
     } catch (error) {
-      // A repository that does not have the commit is not where it comes from.
-      if (toPromotionError(error).kind !== 'Permanent') throw error
+      if (!isForeign(toPromotionError(error).because)) unread ??= error
     }
   }
+  if (unread !== undefined) throw unread
   return false
 }
 

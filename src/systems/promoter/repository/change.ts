@@ -3,7 +3,8 @@ import { at } from '../decision/draft.ts'
 import { commitOf, idOf, parseCommit, parseTree, treeOf, type GitObject, type TreeEntry } from '../../../git/objects.ts'
 import type { ObjectStore } from '../../../git/pack.ts'
 import { PromotionError, permanent } from '../../../git/promotion-error.ts'
-import type { GitRemote } from '../../../git/remote.ts'
+import type { FetchRequest, GitRemote } from '../../../git/remote.ts'
+import { ParseRefusal } from '../../../parsing/parse-refusal.ts'
 import { canHaveMarkers, setMarkedValues, type Marker, type MarkerEdit, withoutMarkedValues } from './markers.ts'
 import { messageOf, type TemplateValues } from './templates.ts'
 import { commitOf as commitOfRevision } from '../model/revision.ts'
@@ -39,7 +40,7 @@ export type Change =
  */
 export async function prepareChange(git: GitRemote, parent: string, request: ChangeRequest): Promise<Change> {
   const { promotion, values, settings, sign } = request
-  const store = await git.fetch({ wants: [parent], depth: 1, withoutBlobs: true })
+  const store = await fetchedFrom(git, { wants: [parent], depth: 1, withoutBlobs: true })
   const root = treeIdOf(store, parent)
   const files = filesUnder(store, root, settings.paths ?? []).filter(
     ({ path, mode }) => mode.startsWith('100') && canHaveMarkers(path),
@@ -180,7 +181,15 @@ async function fetchMissing(
 ): Promise<void> {
   const missing = [...new Set(files.map(({ id }) => id))].filter((id) => !store.has(id))
   if (missing.length === 0) return
-  for (const [id, object] of await remote.fetch({ wants: missing })) store.set(id, object)
+  for (const [id, object] of await fetchedFrom(remote, { wants: missing })) store.set(id, object)
+}
+
+/** Fetches objects; more than may be read is nothing that a retry could cure. */
+async function fetchedFrom(remote: GitRemote, request: FetchRequest): Promise<ObjectStore> {
+  return remote.fetch(request).catch((error: unknown) => {
+    if (!(error instanceof ParseRefusal)) throw error
+    throw permanent('MarkerUnusable', `${error.message}: list the folders with markers in "paths"`, { cause: error })
+  })
 }
 
 /** Writes new trees along the paths of the edits, and reuses all others. Returns the id of the new tree. */
@@ -234,7 +243,7 @@ const maxChangedFiles = 200
 export async function isOwnChange(git: GitRemote, { revision, fromRevision = '' }: Promotion): Promise<boolean> {
   const [from, to] = [commitOfRevision(fromRevision), commitOfRevision(revision)]
   if (!from || !to) return false
-  const store = await git.fetch({ wants: [from, to], depth: 1, withoutBlobs: true })
+  const store = await fetchedFrom(git, { wants: [from, to], depth: 1, withoutBlobs: true })
   const [before, after] = [from, to].map((commit) => new Map(filesOf(store, commit).map(({ path, id }) => [path, id])))
   if (!before || !after || before.size !== after.size) return false
   const changed = [...after].filter(([path, id]) => before.get(path) !== id).map(([path]) => path)
