@@ -44,12 +44,7 @@ export function setMarkedValues(
   if (source === undefined) return { edit: 'problem', problem: 'is not UTF-8' }
   const scalars = markedScalars(path, source, marker)
   if (typeof scalars === 'string') return { edit: 'problem', problem: scalars }
-  const problem = idleMark(path, source, { scalars, marker })
-  if (problem !== undefined) return { edit: 'problem', problem }
-  if (scalars.length === 0)
-    return holdsMarker(path, source, marker)
-      ? { edit: 'problem', problem: 'has the marker where it marks no value' }
-      : { edit: 'none' }
+  if (scalars.length === 0) return { edit: 'none' }
   const changes = scalars
     .map((scalar) => ({ ...scalar, wanted: fillTemplate(scalar.template, values) }))
     .filter(({ value, wanted }) => value !== wanted)
@@ -87,63 +82,14 @@ function decode(content: Uint8Array): string | undefined {
   }
 }
 
-/** Whether a marker is anywhere in a file, be it in the text of a value. */
-function holdsMarker(path: string, source: string, marker: Marker): boolean {
-  const isMark = (line: string) => templateOf(line.slice(line.indexOf('#') + 1), marker) !== undefined
-  return path.endsWith('.json') || source.split('\n').some((line) => isMark(line) && !isCommentedOut(line.trim()))
-}
-
-/** What is wrong with the first marker of a file that marks no value: a promotion must not change only some of its values. */
-function idleMark(
-  path: string,
-  source: string,
-  { scalars, marker }: { readonly scalars: readonly MarkedScalar[]; readonly marker: Marker },
-): string | undefined {
-  const used = new Set(scalars.map(({ markedAt }) => markedAt))
-  const comments = path.endsWith('.json') ? [] : commentsIn(path, source)
-  for (const at of comments) {
-    const start = startOfLine(source, at)
-    const comment = restOfLine(source, at)
-    if (used.has(start) || !comment.includes(JSON.stringify(keyOf(marker)))) continue
-    const isWhole = templateOf(comment.slice(1), marker) !== undefined
-    const isAlone = source.slice(start, at).trim() === ''
-    // Prose that quotes a marker, and a line that is commented out, mark nothing.
-    if (isAlone && (isCommentedOut(comment) || !(isWhole || /^#\s*\{/.test(comment)))) continue
-    const line = source.slice(0, at).split('\n').length
-    return `line ${line}: ${isWhole ? 'there is no plain or quoted value that the marker marks' : 'the marker is not JSON to the end of the line'}`
-  }
-  return undefined
-}
-
-/** Where the comments of a YAML or TOML file begin. */
-function commentsIn(path: string, source: string): number[] {
-  if (path.endsWith('.toml')) return parseTOML(source).comments.map(({ range: [start] }) => start)
-  const comments: number[] = []
-  let position = 0
-  let isText = false
-  for (const lexeme of new Lexer().lex(source)) {
-    if (lexeme.startsWith('#') && !isText) comments.push(position)
-    isText = lexeme === scalarFollows
-    if (!controls.has(lexeme)) position += lexeme.length
-  }
-  return comments
-}
-
-/** What the lexer adds to the text: where a document, a scalar and an error in a flow collection begin. */
-const controls = new Set(['\u0002', '\u001f', '\u0018'])
-const scalarFollows = '\u001f'
-
-function isCommentedOut(comment: string): boolean {
-  return /^#[^{]*#/.test(comment)
-}
-
 /** A value and its position in the text. */
-interface MarkedScalar {
+interface Value {
   readonly start: number
   readonly end: number
-  /** Where the line with the marker begins. */
-  readonly markedAt: number
   readonly value: unknown
+}
+
+interface MarkedScalar extends Value {
   readonly template: string
 }
 
@@ -156,6 +102,8 @@ function markedScalars(path: string, source: string, marker: Wanted): MarkedScal
   return path.endsWith('.json') ? markedInJson(source, marker) : markedInYaml(source, marker)
 }
 
+const nowhere = 'has the marker where it marks no value'
+
 /** TOML has comments, but only strings on one line can be marked. */
 function markedInToml(source: string, marker: Wanted): MarkedScalar[] | string {
   let program: AST.TOMLProgram
@@ -164,19 +112,17 @@ function markedInToml(source: string, marker: Wanted): MarkedScalar[] | string {
   } catch (error) {
     return `is not valid TOML: ${(error as Error).message}`
   }
-  const marked: MarkedScalar[] = []
+  const values: Value[] = []
   traverseNodes(program, {
     enterNode(node) {
       if (node.type !== 'TOMLValue' || node.kind !== 'string' || node.multiline) return
       const [start, end] = node.range
-      const after = /^[ \t]*,?[ \t]*#(.*)/.exec(restOfLine(source, end))
-      const template = after ? templateOf(after[1] ?? '', marker) : undefined
-      if (template === undefined) return
-      marked.push({ start, end, markedAt: startOfLine(source, end), value: getStaticTOMLValue(node), template })
+      values.push({ start, end, value: getStaticTOMLValue(node) })
     },
     leaveNode: () => {},
   })
-  return marked
+  const comments = program.comments.map(({ range: [start] }) => start)
+  return markedBy(source, { comments, values }, marker)
 }
 
 /** JSON has no comments: `"$promotion": {"tag": "team:shop:prod"}` marks the member `tag` of the same object. */
@@ -201,52 +147,85 @@ function markedInJson(source: string, marker: Wanted): MarkedScalar[] | string {
         if (template === undefined) continue
         if (!isScalar(target) || !target.range)
           problem ??= `has a marker for ${JSON.stringify(key.value)}, which is no plain value beside it`
-        else marked.push({ start: target.range[0], end: target.range[1], markedAt: 0, value: target.value, template })
+        else marked.push({ start: target.range[0], end: target.range[1], value: target.value, template })
       }
     },
   })
+  if (marked.length === 0) problem ??= nowhere
   return (marker && problem) ?? marked
 }
 
 /** All marked scalars of all documents, or what is wrong with the YAML. */
 function markedInYaml(source: string, marker: Wanted): MarkedScalar[] | string {
   const documents = parseAllDocuments(source, { keepSourceTokens: true, uniqueKeys: false })
-  const marked: MarkedScalar[] = []
+  const values: Value[] = []
   for (const document of documents) {
     const [error] = document.errors
     if (error) return `is not valid YAML: ${error.message.split('\n')[0]?.replace(/:$/, '')}`
     visit(document, {
-      Scalar(key, node) {
-        if (key === 'key') return
-        const found = locate(source, node, marker)
-        if (found) marked.push(found)
+      Scalar(key, { range, type, value }) {
+        // Block scalars cannot be marked.
+        if (key === 'key' || !range || type === 'BLOCK_LITERAL' || type === 'BLOCK_FOLDED') return
+        values.push({ start: range[0], end: range[1], value })
       },
     })
   }
-  return marked
+  return markedBy(source, { comments: commentsInYaml(source), values }, marker)
 }
 
-/** The position of a scalar that a comment behind or above it marks. Block scalars cannot be marked. */
-function locate(source: string, node: Scalar, marker: Wanted): MarkedScalar | undefined {
-  if (!isScalar(node) || !node.range || node.type === 'BLOCK_LITERAL' || node.type === 'BLOCK_FOLDED') return undefined
-  const [start, end] = node.range
-  const after = /^[ \t]*,?[ \t]*#(.*)/.exec(restOfLine(source, end))
-  const lineAt = startOfLine(source, after ? end : start)
-  const markedAt = after ? lineAt : startOfLine(source, lineAt - 1)
-  const template = after
-    ? templateOf(after[1] ?? '', marker)
-    : templateAbove(source.slice(markedAt, Math.max(0, lineAt - 1)), restOfLine(source, end), marker)
-  return template === undefined ? undefined : { start, end, markedAt, value: node.value, template }
+/** Where the comments of a YAML file begin. */
+function commentsInYaml(source: string): number[] {
+  const comments: number[] = []
+  let position = 0
+  let before = ''
+  for (const lexeme of new Lexer().lex(source)) {
+    if (lexeme.startsWith('#') && before !== scalarFollows) comments.push(position)
+    if (!/^[\u0002\u0018\u001f]$/.test(lexeme)) position += lexeme.length
+    before = lexeme
+  }
+  return comments
 }
 
-/** A comment on its own line marks the single value of the line below. */
-function templateAbove(above: string, behind: string, marker: Wanted): string | undefined {
-  const [, comment] = behind.trim() === '' ? (/^\s*(#.*)/.exec(above) ?? []) : []
-  return comment === undefined || isCommentedOut(comment) ? undefined : templateOf(comment.slice(1), marker)
+/** The lexer puts this, which is not in the text, before a scalar. */
+const scalarFollows = '\u001f'
+
+/**
+ * The values that comments mark: one behind the value, or one alone on the line above. A marker that marks none is a problem, because a
+ * promotion must not change only some of its values; in a line that is commented out, or in prose that quotes it, it is none.
+ */
+function markedBy(
+  source: string,
+  { comments, values }: { readonly comments: readonly number[]; readonly values: readonly Value[] },
+  marker: Wanted,
+): MarkedScalar[] | string {
+  const marked: MarkedScalar[] = []
+  let isQuoted = false
+  // The last value of each line.
+  const startingOn = new Map(values.map((value) => [startOfLine(source, value.start), value]))
+  const endingOn = new Map(values.map((value) => [startOfLine(source, value.end), value]))
+  for (const at of comments) {
+    const comment = restOfLine(source, at)
+    if (marker && !comment.includes(JSON.stringify(keyOf(marker)))) continue
+    const template = templateOf(comment.slice(1), marker)
+    const line = startOfLine(source, at)
+    const isAlone = source.slice(line, at).trim() === ''
+    if (isAlone && (/^#[^{]*#/.test(comment) || (template === undefined && !/^#\s*\{/.test(comment)))) {
+      isQuoted = true
+      continue
+    }
+    const value = isAlone ? startingOn.get(source.indexOf('\n', at) + 1) : endingOn.get(line)
+    const between = value && (isAlone ? restOfLine(source, value.end).trim() : source.slice(value.end, at))
+    if (value && template !== undefined && /^[ \t]*,?[ \t]*$/.test(between ?? '')) marked.push({ ...value, template })
+    else if (marker) {
+      const number = source.slice(0, at).split('\n').length
+      return `line ${number}: ${template === undefined ? 'the marker is not JSON to the end of the line' : 'there is no plain or quoted value that the marker marks'}`
+    }
+  }
+  return marker && marked.length === 0 && !isQuoted ? nowhere : marked
 }
 
 function startOfLine(source: string, position: number): number {
-  return position <= 0 ? 0 : source.lastIndexOf('\n', position - 1) + 1
+  return position === 0 ? 0 : source.lastIndexOf('\n', position - 1) + 1
 }
 
 function restOfLine(source: string, from: number): string {
