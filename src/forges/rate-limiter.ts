@@ -1,6 +1,6 @@
 import { BoundedMap } from '../kube/basics/bounded-map.ts'
 import type { Http, HttpResponse } from '../runtime/http/http.ts'
-import { parseTime } from '../kube/time.ts'
+import { parseHttpDate } from '../runtime/http/http-date.ts'
 import { PromotionError } from '../git/promotion-error.ts'
 
 export interface RateLimiterOptions {
@@ -117,7 +117,7 @@ export function retryAtOf(response: HttpResponse, now: number): number | undefin
   const waits: number[] = []
   const retryAfter = headers['retry-after']
   if (retryAfter !== undefined && (isLimited(response) || response.status >= 500)) {
-    const at = /^\d+$/.test(retryAfter.trim()) ? now + Number(retryAfter) * 1000 : parseHttpDate(retryAfter)
+    const at = /^\d+$/.test(retryAfter.trim()) ? now + Number(retryAfter) * 1000 : parseHttpDate(retryAfter.trim())
     if (at !== undefined) waits.push(at)
   }
   const reset = headers['x-ratelimit-reset'] ?? headers['ratelimit-reset']
@@ -130,14 +130,4 @@ export function retryAtOf(response: HttpResponse, now: number): number | undefin
 function resetAt(reset: number, now: number): number {
   if (reset < 1e9) return now + reset * 1000
   return reset < 1e11 ? reset * 1000 : reset
-}
-
-const months = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
-
-/** An IMF-fixdate (RFC 9110, section 5.6.7), the form of Retry-After that servers send. */
-function parseHttpDate(text: string): number | undefined {
-  const match = /^\w{3}, (\d\d) (\w{3}) (\d{4}) (\d\d:\d\d:\d\d) GMT$/.exec(text.trim())
-  if (!match) return undefined
-  const [, day, month = '', year, clock] = match
-  return parseTime(`${year}-${String(months.indexOf(month) + 1).padStart(2, '0')}-${day}T${clock}Z`)
 }

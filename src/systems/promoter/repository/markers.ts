@@ -180,14 +180,15 @@ function commentsInYaml(source: string): number[] {
   let before = ''
   for (const lexeme of new Lexer().lex(source)) {
     if (lexeme.startsWith('#') && before !== scalarFollows) comments.push(position)
-    if (!/^[\u0002\u0018\u001f]$/.test(lexeme)) position += lexeme.length
+    if (!controls.has(lexeme)) position += lexeme.length
     before = lexeme
   }
   return comments
 }
 
-/** The lexer puts this, which is not in the text, before a scalar. */
+/** What the lexer adds to the text: before a scalar, a document, and what ends a broken flow collection. */
 const scalarFollows = '\u001f'
+const controls = new Set([scalarFollows, '\u0002', '\u0018'])
 
 /**
  * The values that comments mark: one behind the value, or one alone on the line above. A marker that marks none is a problem, because a

@@ -5,7 +5,7 @@ import type { ElasticLoadBalancingV2Client } from '@aws-sdk/client-elastic-load-
 import type { ProviderAccountSpec } from '../../../../apis/provider-account.ts'
 import type { Http, Network } from '../../../../runtime/http/http.ts'
 import type { Clock } from '../../../../runtime/time/clock.ts'
-import { parseHttpDate } from '../../work/http-date.ts'
+import { parseHttpDate } from '../../../../runtime/http/http-date.ts'
 import { InventoryError } from '../../model/resource.ts'
 import { loadSdk, type Sdk } from './sdk.ts'
 

@@ -1,8 +1,8 @@
-import { parseTime } from '../../../kube/time.ts'
+import { parseTime } from '../../kube/time.ts'
 
 const months = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
 
-/** Epoch milliseconds of a Date header; undefined for anything else. */
+/** Epoch milliseconds of an IMF-fixdate (RFC 9110, section 5.6.7), as Date and Retry-After have; undefined for anything else. */
 export function parseHttpDate(text: string | undefined): number | undefined {
   const match = /^[A-Z][a-z]{2}, (\d\d) ([A-Z][a-z]{2}) (\d{4}) (\d\d:\d\d:\d\d) GMT$/.exec(text ?? '')
   if (!match) return undefined
