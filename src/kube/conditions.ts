@@ -57,50 +57,31 @@ export function healthStatus(
   return { ...observed, conditions: [...markers[health](conditions, { reason, message, ...observed }, now)] }
 }
 
-/** Ready: the object is as its spec asks. Takes away what would say otherwise. */
-export function markReady(
-  conditions: readonly Condition[] | undefined,
-  cause: Cause,
-  now: number,
-): readonly Condition[] {
-  return setCondition(without(conditions, 'Stalled', 'Reconciling'), { ...cause, type: 'Ready', status: 'True' }, now)
+/** A setter of Ready and of what goes with it: what would say otherwise is taken away. */
+function marker(ready: Condition['status'], also?: 'Reconciling' | 'Stalled') {
+  return (conditions: readonly Condition[] | undefined, cause: Cause, now: number): readonly Condition[] => {
+    const others = (conditions ?? []).filter(({ type }) => type === also || !['Reconciling', 'Stalled'].includes(type))
+    const kept = others.length === conditions?.length ? conditions : others
+    const marked = setCondition(kept, { ...cause, type: 'Ready', status: ready }, now)
+    return also ? setCondition(marked, { ...cause, type: also, status: 'True' }, now) : marked
+  }
 }
 
+/** Ready: the object is as its spec asks. */
+export const markReady = marker('True')
 /** Not ready, neither progressing nor stalled: it waits for something outside the controller. */
-export function markNotReady(
-  conditions: readonly Condition[] | undefined,
-  cause: Cause,
-  now: number,
-): readonly Condition[] {
-  return setCondition(without(conditions, 'Stalled', 'Reconciling'), { ...cause, type: 'Ready', status: 'False' }, now)
-}
-
+export const markNotReady = marker('False')
 /** On its way: Reconciling, Ready not known yet, and therefore not Stalled. */
-export function markReconciling(
-  conditions: readonly Condition[] | undefined,
-  cause: Cause,
-  now: number,
-): readonly Condition[] {
-  const unknown = setCondition(without(conditions, 'Stalled'), { ...cause, type: 'Ready', status: 'Unknown' }, now)
-  return setCondition(unknown, { ...cause, type: 'Reconciling', status: 'True' }, now)
-}
-
+export const markReconciling = marker('Unknown', 'Reconciling')
 /** Stuck until someone changes the object: Stalled, not Ready, and therefore not Reconciling. */
-export function markStalled(
-  conditions: readonly Condition[] | undefined,
-  cause: Cause,
-  now: number,
-): readonly Condition[] {
-  const unready = setCondition(without(conditions, 'Reconciling'), { ...cause, type: 'Ready', status: 'False' }, now)
-  return setCondition(unready, { ...cause, type: 'Stalled', status: 'True' }, now)
-}
+export const markStalled = marker('False', 'Stalled')
 
-const markers = {
+const markers: Readonly<Record<Health, typeof markReady>> = {
   ready: markReady,
   reconciling: markReconciling,
   'not-ready': markNotReady,
   stalled: markStalled,
-} as const satisfies Record<Health, unknown>
+}
 
 /** The condition of this type, if there is one. */
 export function findCondition(conditions: readonly Condition[] | undefined, type: string): Condition | undefined {
@@ -119,11 +100,6 @@ function shortened(message: string): string {
 
 /** Characters, each at most three bytes of the 32,768 that metav1.Condition allows. */
 const maxMessage = 10_000
-
-function without(conditions: readonly Condition[] | undefined, ...types: readonly string[]): readonly Condition[] {
-  const given = conditions ?? []
-  return given.some(({ type }) => types.includes(type)) ? given.filter(({ type }) => !types.includes(type)) : given
-}
 
 function isSame(left: Condition, right: Condition): boolean {
   return (

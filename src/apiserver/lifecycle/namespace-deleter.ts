@@ -1,7 +1,8 @@
 import type { StoredObject } from '../../kube/object.ts'
-import { deepEqual } from '../../kube/patches/patch.ts'
+import { setCondition, type Condition } from '../../kube/conditions.ts'
 import { ignoring } from '../../kube/status-error.ts'
-import { formatTime } from '../../kube/time.ts'
+
+import { finalizersOf } from '../objects/write/revise-object.ts'
 import type { ServedKind } from '../kinds/contract/served-kind.ts'
 import { asSystem, builtin, runController, type LifecycleController, type LifecyclePorts } from './ports.ts'
 
@@ -123,14 +124,12 @@ export class NamespaceDeleter implements LifecycleController {
   async #setConditions(namespace: StoredObject, given: Readonly<Record<string, string | false>>): Promise<void> {
     const { objects, kinds, clock } = this.#ports
     const known = (namespace.status as { conditions?: readonly Condition[] } | undefined)?.conditions ?? []
-    const conditions = Object.entries(conditionTypes).map(([type, [fine, why, failed]]): Condition => {
+    const conditions = Object.entries(conditionTypes).reduce((all, [type, [fine, why, failed]]) => {
       const message = given[type] || why
-      const [status, reason] = given[type] ? ['True', failed] : ['False', fine]
-      const old = known.find((entry) => entry.type === type)
-      const lastTransitionTime = old?.status === status ? old.lastTransitionTime : formatTime(clock.now())
-      return { type, status, reason, message, lastTransitionTime }
-    })
-    if (deepEqual(known, conditions)) return
+      const [status, reason] = given[type] ? (['True', failed] as const) : (['False', fine] as const)
+      return setCondition(all, { type, status, reason, message }, clock.now())
+    }, known)
+    if (conditions === known) return
     const [type, { name }] = [builtin(kinds, '', 'namespaces'), namespace.metadata]
     await objects
       .patch({ type, name, subresource: 'status', ...asSystem, patchType: 'merge', body: { status: { conditions } } })
@@ -169,16 +168,4 @@ const conditionTypes: Readonly<Record<string, readonly [fine: string, message: s
     'All content-preserving finalizers finished',
     'SomeFinalizersRemain',
   ],
-}
-
-interface Condition {
-  readonly type: string
-  readonly status: string
-  readonly reason: string
-  readonly message: string
-  readonly lastTransitionTime: string
-}
-
-function finalizersOf({ spec }: StoredObject): readonly string[] {
-  return (spec as { finalizers?: readonly string[] } | undefined)?.finalizers ?? []
 }

@@ -2,20 +2,14 @@ import { parseApiVersion, type KubeObject, type StoredObject } from '../../kube/
 import { ignoring } from '../../kube/status-error.ts'
 import type { ServiceAccountTokens } from '../auth/service-account-tokens.ts'
 import type { Kinds } from '../kinds/kinds.ts'
-import type { Objects } from '../objects/objects.ts'
 import type { User } from '../objects/contract/request.ts'
 import { KeyedLoop } from '../objects/upkeep/keyed-loop.ts'
+import type { UpkeepPorts } from '../objects/upkeep/upkeep.ts'
 import { systemUser } from '../objects/contract/system-user.ts'
-import type { Clock } from '../store/clock.ts'
-import type { Store } from '../store/store.ts'
 import type { ServedKind } from '../kinds/contract/served-kind.ts'
 
 /** What the server's own controllers need. */
-export interface LifecyclePorts {
-  readonly store: Store
-  readonly objects: Objects
-  readonly kinds: Kinds
-  readonly clock: Clock
+export interface LifecyclePorts extends Pick<UpkeepPorts, 'store' | 'objects' | 'kinds' | 'clock'> {
   /** PEM of the CA that every namespace gets in a ConfigMap. */
   readonly authority: string
   /** Signs the tokens of ServiceAccounts. */

@@ -1,9 +1,5 @@
-import type { KubeObject } from '../../kube/object.ts'
 import { notFound, StatusError } from '../../kube/status-error.ts'
-import type { Kinds } from '../kinds/kinds.ts'
-import type { Clock } from '../store/clock.ts'
 import type { Document } from '../store/document.ts'
-import type { Store, View } from '../store/store.ts'
 import { writeWithAnswers, type AdmissionHook } from './contract/admission.ts'
 import { decideCreate } from './write/create-object.ts'
 import { decodeBody } from './write/decode-body.ts'
@@ -43,18 +39,11 @@ import { unstored, type WritePorts } from './contract/write-object.ts'
 import { parseWriteOptions } from './contract/write-options.ts'
 
 /** What the objects layer needs. */
-export interface ObjectsOptions {
-  readonly store: Store
-  readonly kinds: Kinds
-  readonly clock: Clock
-  /** A number in [0, 1). */
-  readonly random: () => number
-  /** A new uid. */
-  readonly uid: () => string
+export interface ObjectsOptions extends Pick<WritePorts, 'store' | 'kinds' | 'clock' | 'random' | 'uid'> {
   /** Admission hooks that run after the built-in ones. Defaults to none. */
   readonly admission?: readonly AdmissionHook[]
   /** Whether a delete of an object must wait for its dependents. Defaults to never. */
-  readonly cascades?: (object: KubeObject, view: View) => boolean
+  readonly cascades?: WritePorts['cascades']
   /** How deletions are recorded. Defaults to not at all. */
   readonly deletionRecords?: DeletionRecords
   /** Whether new objects get managedFields. Defaults to true. */

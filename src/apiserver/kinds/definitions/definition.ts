@@ -1,3 +1,4 @@
+import type { Condition } from '../../../kube/conditions.ts'
 import type { StoredMeta } from '../../../kube/object.ts'
 import type { StructuralSchema } from '../../schema/types/structural-schema.ts'
 import type { PrinterColumn } from '../contract/custom-kind.ts'
@@ -45,13 +46,7 @@ export interface DefinitionSpec {
   readonly preserveUnknownFields?: boolean
 }
 
-export interface DefinitionCondition {
-  readonly type: string
-  readonly status: string
-  readonly reason?: string
-  readonly message?: string
-  readonly lastTransitionTime?: string
-}
+export type DefinitionCondition = Partial<Condition> & Pick<Condition, 'type' | 'status'>
 
 export interface DefinitionStatus {
   readonly conditions?: readonly DefinitionCondition[]

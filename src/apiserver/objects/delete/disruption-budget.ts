@@ -1,15 +1,11 @@
+import type { Condition } from '../../../kube/conditions.ts'
 import type { KubeObject, StoredObject } from '../../../kube/object.ts'
 import { matches, requirementsOf, type LabelSelector } from '../../../kube/selector.ts'
 import { StatusError } from '../../../kube/status-error.ts'
 import type { ServedKind } from '../../kinds/contract/served-kind.ts'
 import type { WritePorts } from '../contract/write-object.ts'
 
-interface BudgetCondition {
-  readonly type: string
-  readonly status?: string
-  readonly reason?: string
-  readonly message?: string
-}
+type BudgetCondition = Pick<Condition, 'type'> & Partial<Condition>
 
 interface BudgetStatus {
   readonly observedGeneration?: number

@@ -151,7 +151,8 @@ function statusMetadata({ rules }: ServedKind, metadata: ObjectMeta, { metadata:
   }
 }
 
-function finalizersOf({ spec }: KubeObject): readonly string[] {
+/** `spec.finalizers`, which Namespaces have. */
+export function finalizersOf({ spec }: KubeObject): readonly string[] {
   return (spec as { readonly finalizers?: readonly string[] } | undefined)?.finalizers ?? []
 }
 
