@@ -21,16 +21,21 @@ export function kubernetesService(ports: LifecyclePorts): KubernetesService {
   }
   const isOurs = (event: StoreEvent) =>
     event.name === name && event.namespace === namespace && resources.has(event.resource)
+  let retry = () => {}
   const running = runController(ports, 'kubernetes-service', {
     reconcile,
-    follow: (add) => store.subscribe((events) => events.some(isOurs) && add(name)),
+    follow: (add) => {
+      retry = () => add(name)
+      return store.subscribe((events) => events.some(isOurs) && retry())
+    },
   })
   return {
     ...running,
     publish: (host, port) => {
       const isSpecific = isIP(host) > 0 && host !== '0.0.0.0' && host !== '::'
       wanted = objectsFor(isSpecific ? host : '127.0.0.1', port)
-      return reconcile()
+      // A policy of users may refuse it: then the loop says so, and tries again.
+      return reconcile().catch(retry)
     },
   }
 }

@@ -124,7 +124,7 @@ export async function startUp(given: Config, log: Logger): Promise<Up> {
   const started = await startSystems(instance, config.only)
   await whenReady(started, instance)
   const addresses = addressesOf(config.host, started)
-  await publishEndpoints(client, { api: url, proxy: addresses.proxy })
+  await publishEndpoints(instance, { api: url, proxy: addresses.proxy }, reportTo(log))
   return {
     api: url,
     ...addresses,
@@ -139,10 +139,12 @@ export async function startUp(given: Config, log: Logger): Promise<Up> {
   }
 }
 
-/** Logs errors that no request answers for. */
-function reportTo(log: Logger): (error: unknown, where?: object) => void {
-  return (error, where) =>
+/** Logs errors that no request answers for, with what they are about. */
+function reportTo(log: Logger): (error: unknown, about?: object | string) => void {
+  return (error, about) => {
+    const where = typeof about === 'string' ? { key: about } : about
     log.error('internal error', { ...where, error: error instanceof Error ? error.stack : String(error) })
+  }
 }
 
 /** Where the activator listens. */
