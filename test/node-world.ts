@@ -7,7 +7,7 @@ import { silentLogger } from '../src/runtime/observability/log.ts'
 import { LocalNode } from '../src/workloads/node/node-controller.ts'
 import { type Container, type Pod, type PodSpec } from '../src/workloads/types.ts'
 import { workloadControllers } from '../src/workloads/controllers/workloads.ts'
-import { startRealWorld, type World } from './world.ts'
+import { startRealWorld, type World, type WorldOptions } from './world.ts'
 
 /** A world in real time with a node that runs its Pods as processes. */
 export interface NodeWorld extends World<Clock> {
@@ -20,9 +20,9 @@ export interface NodeWorld extends World<Clock> {
   pod(name: string): Promise<Pod | undefined>
 }
 
-export async function startNodeWorld(): Promise<NodeWorld> {
+export async function startNodeWorld(server: WorldOptions['server'] = {}): Promise<NodeWorld> {
   const directory = mkdtempSync(join(tmpdir(), 'pods-'))
-  const world = await startRealWorld({ server: { nodeName: 'here' } })
+  const world = await startRealWorld({ server: { nodeName: 'here', ...server } })
   const { PATH } = process.env
   const node = new LocalNode({
     ...world,

@@ -1,4 +1,5 @@
 import { configMaps, pods } from '../../src/kube/core-types.ts'
+import { StatusError } from '../../src/kube/status-error.ts'
 import { existsSync, readFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { join } from 'node:path'
@@ -326,6 +327,26 @@ describe('the status of a Pod', () => {
     })
     const { terminated } = pod?.status?.containerStatuses?.[0]?.state ?? {}
     expect(terminated).toMatchObject({ exitCode: 128, reason: 'StartError', message: expect.any(String) as string })
+  })
+
+  it('becomes ready though its ports could not be written at first', async () => {
+    let refusals = 0
+    await using other = await startNodeWorld({
+      admission: [
+        {
+          validate({ type, operation, subresource }) {
+            if (type.plural === 'pods' && operation === 'UPDATE' && subresource === '' && refusals++ < 2)
+              throw new StatusError('InternalError', 'not yet')
+          },
+        },
+      ],
+    })
+    await other.start('p', { command: ['sleep', '1000'] })
+    await until(async () => {
+      const pod = await other.pod('p')
+      return pod && isReady(pod)
+    })
+    expect(refusals).toBeGreaterThan(2)
   })
 
   it('says why a container does not restart', async () => {

@@ -79,6 +79,7 @@ export class LocalNode {
     running?.observe(pod)
     if (running) return this.#untilDeadline(pod, running)
     const runner = this.#newRunner(pod)
+    await runner.prepare()
     this.#runners.set(uid, runner)
     void runner.start().catch((error: unknown) => {
       this.#runners.delete(uid)

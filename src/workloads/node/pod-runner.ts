@@ -44,15 +44,20 @@ export class PodRunner {
     this.#generation = pod.metadata.generation
   }
 
-  async start(): Promise<void> {
-    const { spec, metadata } = this.#pod
+  /** Chooses the ports and marks the Pod. */
+  async prepare(): Promise<void> {
+    const { metadata } = this.#pod
     this.#portMap = await this.#allocatePorts()
     const isSimulated = hasSimulated(this.#pod)
     const annotations = {
       [portsAnnotation]: JSON.stringify(this.#portMap),
       ...(isSimulated ? { [simulatedMark]: 'true' } : {}),
     }
-    await this.#ports.client.merge(pods, placeOf(this.#pod.metadata), { metadata: { uid: metadata.uid, annotations } })
+    await this.#ports.client.merge(pods, placeOf(metadata), { metadata: { uid: metadata.uid, annotations } })
+  }
+
+  async start(): Promise<void> {
+    const { spec } = this.#pod
     if (this.#isStopping) return
     const policy = spec.restartPolicy ?? 'Always'
     const former = this.#pod.status ?? {}
