@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { howToGrant } from '../apis/group.ts'
 import { Client } from '../client/client.ts'
 import type { KubeObject } from '../kube/object.ts'
 import type { ApiRequest } from '../kube/transport.ts'
@@ -67,7 +68,7 @@ describe('acting for an object', () => {
     const actor = actAs().for(cleaner({ creator: 'jo' }))
     expect(await actor.refusalOf(deleteConfigMap)).toEqual({
       reason: 'TargetForbidden',
-      message: 'Sojourn itself may not delete configmaps "settings" in namespace a: grant that right to its account',
+      message: `Sojourn itself may not delete configmaps "settings" in namespace a: grant that right to its account (${howToGrant})`,
     })
     expect(await actor.refusalOf({ ...deleteConfigMap, verb: 'get' })).toBeUndefined()
     expect(requests.some(({ path }) => path.endsWith('/selfsubjectaccessreviews'))).toBe(true)

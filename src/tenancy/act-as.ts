@@ -1,3 +1,4 @@
+import { howToGrant } from '../apis/group.ts'
 import type { Client } from '../client/client.ts'
 import { serviceAccounts } from '../kube/core-types.ts'
 import type { KubeObject } from '../kube/object.ts'
@@ -116,7 +117,7 @@ export class ActAs {
   async #refusalOfSelf(access: Access): Promise<Refusal | undefined> {
     const { asksForOwnRights, reviews } = this.#ports
     if (!asksForOwnRights || isRead(access) || (await reviews.isAllowed(undefined, access))) return undefined
-    const message = `Sojourn itself may not ${describeAccess(access)}: grant that right to its account`
+    const message = `Sojourn itself may not ${describeAccess(access)}: grant that right to its account (${howToGrant})`
     return { reason: 'TargetForbidden', message }
   }
 

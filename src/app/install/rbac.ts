@@ -1,6 +1,6 @@
 import { allKinds } from '../../apis/all-kinds.ts'
 import { inUsePolicy } from '../../apis/bond.ts'
-import { sojournGroup, sojournNamespace } from '../../apis/group.ts'
+import { sojournGroup, sojournNamespace, targetsLabel } from '../../apis/group.ts'
 import { type KubeObject, placeOf, type ResourceType } from '../../kube/object.ts'
 import {
   activatorRules,
@@ -56,9 +56,6 @@ const follow = ['list', 'watch']
 const labels = { 'app.kubernetes.io/name': 'sojourn', 'app.kubernetes.io/part-of': 'sojourn' }
 const rbac = 'rbac.authorization.k8s.io'
 const admission = 'admissionregistration.k8s.io'
-
-/** Aggregates a ClusterRole to every role that deletes. */
-export const targetsLabel = 'sojourn.dev/aggregate-to-targets'
 
 /** The minimum permissions of a role, without those to delete: see docs/guide/security.md. */
 export function accessOf(role: Component): RoleAccess {

@@ -106,6 +106,6 @@ class Part implements Sink {
 function forbidden({ type }: Selection, scope: WatchScope): StatusError | undefined {
   if (scope === 'all') return undefined
   const where = scope.length === 0 ? 'in any namespace' : `outside the namespaces ${scope.join(', ')}`
-  const message = `${type.plural}${type.group ? `.${type.group}` : ''} may not be listed and watched ${type.namespaced ? where : ''}: grant list and watch`
+  const message = `${type.plural}${type.group ? `.${type.group}` : ''} may not be listed and watched ${type.namespaced ? where : ''}: grant list and watch to Sojourn’s account`
   return StatusError.from(403, { kind: 'Status', reason: 'Forbidden', code: 403, message })
 }

@@ -26,8 +26,10 @@ function startCluster(granted: Record<string, readonly string[]>, named?: readon
       apiGroups: ['x.dev', ''],
       resources: [resource],
     }))
+  const outage = { isOn: false }
   const client = new Client((request) => {
     const { path, body } = request
+    if (outage.isOn) return Promise.reject(new Error('connection refused'))
     const { spec = {} } = (body ?? {}) as { spec?: Record<string, unknown> }
     const answer = (status: object) => Promise.resolve({ status: 201, headers: {}, body: { status } })
     if (path.endsWith('/selfsubjectrulesreviews'))
@@ -44,7 +46,7 @@ function startCluster(granted: Record<string, readonly string[]>, named?: readon
     return Promise.resolve({ status: 403, headers: {}, body: status })
   })
   const informers = new Informers({ clock, log, metrics }, { scopes: new WatchScopes({ clock, log, metrics }, named) })
-  return { clock, api, client, informers, refused, lines, metrics, granted }
+  return { clock, api, client, informers, refused, lines, metrics, granted, outage }
 }
 
 const thing = (namespace: string, name: string) =>
@@ -94,14 +96,34 @@ describe('WatchScopes', () => {
     informers.close()
   })
 
-  it('watches more within a minute or two of a grant', async () => {
+  it.each([0, 30_000])('asks for nothing that is refused after an outage %i ms after the start', async (after) => {
+    const { clock, client, informers, refused, outage } = startCluster({ a: ['things'] }, ['a'])
+    outage.isOn = after === 0
+    const informer = informers.open(client, things)
+    await clock.runFor(after)
+    outage.isOn = true
+    await clock.runFor(150_000)
+    outage.isOn = false
+    await clock.runFor(150_000)
+    expect(informer.errorIn('a')).toBeUndefined()
+    refused.length = 0
+    await clock.runFor(600_000)
+    expect(refused).toEqual([])
+    informers.close()
+  })
+
+  it.each([1000, 30_000, 150_000])('watches more within a minute of a grant %i ms after the start', async (after) => {
     const { clock, api, client, informers, granted, refused } = startCluster({ a: ['things'] }, ['a', 'b'])
     api.put('things', thing('b', 'later'))
     const informer = informers.open(client, things)
-    await clock.runFor(150_000)
+    await clock.runFor(after)
     expect(informer.list()).toEqual([])
     granted['b'] = ['things']
-    await clock.runFor(130_000)
+    // Kinds that are followed later and refused do not put it off.
+    for (let index = 0; index < 3; index++) {
+      informers.open(client, { ...others, plural: `others${index}` })
+      await clock.runFor(21_000)
+    }
     expect(informer.list()).toHaveLength(1)
     granted['*'] = ['things']
     await clock.runFor(130_000)

@@ -1,5 +1,6 @@
 import { namespaces as namespaceType } from '../../kube/core-types.ts'
 import { groupResource, type ResourceType } from '../../kube/object.ts'
+import { ignoring } from '../../kube/status-error.ts'
 import type { Logger } from '../observability/log.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import type { Clock } from '../time/clock.ts'
@@ -26,6 +27,8 @@ interface Followed {
   readonly type: ResourceType
   readonly onScope: (scope: WatchScope) => void
   scope: WatchScope | undefined
+  /** Whether the cluster has said so, as far as it was asked last. */
+  isKnown: boolean
 }
 
 /** Rights change seldom: one review a minute shows whether they have, and only then everything refused is asked again. */
@@ -44,10 +47,11 @@ export class WatchScopes {
   /** The rules of this process in a namespace, by reader, until they are asked for anew. */
   readonly #namespaces = new Map<ApiReader, Promise<readonly string[]>>()
   readonly #rules = new Map<ApiReader, Map<string, Promise<readonly Rule[]>>>()
-  #seen = ''
+  /** What the reviews of each reader showed last; first before anything was asked for, so that no grant since then is missed. */
+  readonly #seen = new Map<ApiReader, Promise<string | undefined>>()
   #askedAnewAt = 0
   #said = ''
-  #stopLooking = () => {}
+  #stopLooking: (() => void) | undefined
   #stopSaying = () => {}
 
   constructor(ports: WatchScopesPorts, named?: readonly string[]) {
@@ -62,7 +66,7 @@ export class WatchScopes {
 
   /** Tells where a type may be followed, now and when that changes. The result ends it. */
   follow(reader: ApiReader, type: ResourceType, onScope: (scope: WatchScope) => void): () => void {
-    const followed: Followed = { reader, type, onScope, scope: undefined }
+    const followed: Followed = { reader, type, onScope, scope: undefined, isKnown: false }
     this.#followed.add(followed)
     void this.#ask(followed)
     return () => {
@@ -72,15 +76,19 @@ export class WatchScopes {
   }
 
   async #ask(followed: Followed): Promise<void> {
-    const scope = await this.#scopeOf(followed).catch((): WatchScope => 'all')
-    if (!this.#followed.has(followed) || JSON.stringify(scope) === JSON.stringify(followed.scope)) return
+    await this.#seen.getOrInsertComputed(followed.reader, (reader) => this.#rightsOf(reader))
+    const found = await this.#scopeOf(followed).catch(() => undefined)
+    if (!this.#followed.has(followed)) return
+    // While the cluster does not answer, what it said before holds; what it was never asked about is tried.
+    const scope = found ?? followed.scope ?? 'all'
+    followed.isKnown = found !== undefined
+    if (found !== 'all') this.#lookLater()
+    if (JSON.stringify(scope) === JSON.stringify(followed.scope)) return
     followed.scope = scope
     followed.onScope(scope)
     if (scope === 'all') return
     this.#stopSaying()
     this.#stopSaying = this.#ports.clock.after(sayAfterMs, () => this.#say())
-    this.#stopLooking()
-    this.#lookLater()
   }
 
   async #scopeOf({ reader, type }: Followed): Promise<WatchScope> {
@@ -102,25 +110,43 @@ export class WatchScopes {
     return known.getOrInsertComputed(namespace, () => rulesIn(reader, namespace))
   }
 
+  /** Undefined while the cluster does not answer. */
+  async #rightsOf(reader: ApiReader): Promise<string | undefined> {
+    const rules = (this.#named ?? ['default']).map((each) => rulesIn(reader, each))
+    return Promise.all(rules).then(JSON.stringify, () => undefined)
+  }
+
   #lookLater(): void {
-    this.#stopLooking = this.#ports.clock.after(lookMs, () => void this.#look().finally(() => this.#lookLater()))
+    this.#stopLooking ??= this.#ports.clock.after(lookMs, () => {
+      const looking = this.#look().finally(() => {
+        this.#stopLooking = undefined
+        if (this.#unsettled().length > 0) this.#lookLater()
+      })
+      void looking
+    })
   }
 
   async #look(): Promise<void> {
-    const limited = this.#limited()
-    const readers = [...new Set(limited.map(({ reader }) => reader))]
-    const rules = await Promise.all(
-      readers.flatMap((reader) => (this.#named ?? ['default']).map((each) => rulesIn(reader, each).catch(() => []))),
-    )
-    const seen = JSON.stringify(rules)
+    const unsettled = this.#unsettled()
+    const changed = new Set<ApiReader>()
+    for (const reader of new Set(unsettled.map((followed) => followed.reader))) {
+      const rights = await this.#rightsOf(reader)
+      if (rights === undefined || rights === (await this.#seen.get(reader))) continue
+      this.#seen.set(reader, Promise.resolve(rights))
+      changed.add(reader)
+    }
     const now = this.#ports.clock.monotonic()
-    const isChanged = this.#seen !== '' && seen !== this.#seen
-    this.#seen = seen
-    if (!isChanged && now - this.#askedAnewAt < anewMs) return
-    this.#askedAnewAt = now
+    const isDue = now - this.#askedAnewAt >= anewMs
+    if (isDue) this.#askedAnewAt = now
     this.#rules.clear()
     this.#namespaces.clear()
-    for (const followed of limited) await this.#ask(followed)
+    for (const followed of unsettled)
+      if (isDue || !followed.isKnown || changed.has(followed.reader)) await this.#ask(followed)
+  }
+
+  /** What may come to be followed in more places. */
+  #unsettled(): readonly Followed[] {
+    return [...this.#followed].filter(({ scope, isKnown }) => scope !== undefined && (scope !== 'all' || !isKnown))
   }
 
   #limited(): readonly Followed[] {
@@ -139,8 +165,10 @@ export class WatchScopes {
   }
 
   #close(): void {
-    this.#stopLooking()
+    this.#stopLooking?.()
+    this.#stopLooking = undefined
     this.#stopSaying()
+    this.#seen.clear()
   }
 }
 
@@ -167,7 +195,7 @@ async function review<S extends object>(reader: ApiReader, kind: string, spec: o
 
 /** All namespaces, or none where they may not be listed: then `--namespaces` has to name them. */
 async function namespacesOf(reader: ApiReader): Promise<readonly string[]> {
-  const list = await reader.list(namespaceType, { limit: maxNamespaces }).catch(() => undefined)
+  const list = await reader.list(namespaceType, { limit: maxNamespaces }).catch(ignoring('Forbidden'))
   return list?.items.map(({ metadata }) => metadata.name) ?? []
 }
 

@@ -1,3 +1,4 @@
+import { howToGrant } from '../../apis/group.ts'
 import { sentenceOf, type DepartResult } from '../../departures/door/because.ts'
 import { kubeSubject } from '../../departures/subjects/subject.ts'
 import { describeRef, placeOf, refOf, type ObjectRef, type StoredObject } from '../../kube/object.ts'
@@ -235,7 +236,10 @@ export async function prepareReleases(
 function refusalOfRead(error: Error): { readonly refusal: Refusal } {
   if (!isStatusError(error.cause, 'Forbidden')) throw error
   return {
-    refusal: { reason: 'TargetForbidden', message: `${error.message}: grant list and get to Sojourn's account` },
+    refusal: {
+      reason: 'TargetForbidden',
+      message: `${error.message}: grant list and get to Sojourn’s account (${howToGrant})`,
+    },
   }
 }
 

@@ -1,3 +1,4 @@
+import { howToGrant } from '../../apis/group.ts'
 import type { Client } from '../../client/client.ts'
 import { keyOf } from '../../kube/key.ts'
 import { apiVersionOf, type ResourceType, type StoredObject } from '../../kube/object.ts'
@@ -164,7 +165,7 @@ function counts({ excludeTerminating }: Target, { metadata }: StoredObject): boo
 function unreadable(error: Error): Unreadable {
   const { message } = error
   return isStatusError(error, 'Forbidden', 'Unauthorized')
-    ? { found: 'not-allowed', message }
+    ? { found: 'not-allowed', message: `${message} (${howToGrant})` }
     : { found: 'unknown', message }
 }
 
