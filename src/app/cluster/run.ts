@@ -11,6 +11,7 @@ import { loopLag } from '../../runtime/observability/process-metrics.ts'
 import { systemRandom } from '../../runtime/time/random.ts'
 import { certificateSource, firstCertificate, followCertificate } from './certificate-source.ts'
 import { roles, type Config } from '../config/config.ts'
+import { defaultLimits } from '../../departures/door/budget.ts'
 import { canDelete, createInstance } from '../core/instance.ts'
 import { ownVersion } from '../config/version.ts'
 import { isInstalled, Leadership, ledRoles, type LeadershipOptions } from '../core/leadership.ts'
@@ -82,7 +83,8 @@ export async function startRun(config: Config, cluster: ClusterConfig, ports: Ru
   const user = await userNow()
   // The dry run of an installation reports in statuses. Any other dry run must leave the installation alone.
   isObserver = config.dryRun && !isInstalled(user)
-  if (!isObserver) side.use(await firstCertificate(source, log))
+  if (isObserver) log.info('dry run beside the installation, if any: logs what it would write, and writes nothing')
+  else side.use(await firstCertificate(source, log))
   // Leases must not wait behind thousands of other requests: they would be lost while their holder is at work.
   const leadership = new Leadership({ client: new Client(network.transport), clock, log }, leadershipOf(config, user))
   const refusal = isObserver || isProxyAlone ? undefined : await leadership.refusal(signal)
@@ -130,12 +132,29 @@ function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
 }
 
 /** What the other processes of this cluster see of this one. */
-function leadershipOf({ only, dryRun }: Config, user: string): LeadershipOptions {
-  return {
-    roles: ledRoles.filter((role) => only.includes(role)),
-    user,
-    settings: dryRun ? '--dry-run' : 'no --dry-run',
+function leadershipOf(config: Config, user: string): LeadershipOptions {
+  return { roles: ledRoles.filter((role) => config.only.includes(role)), user, settings: settingsOf(config) }
+}
+
+/** What decides over deletions, as flags: where it differs, one process must not take over from the other. */
+function settingsOf({ dryRun, tenancy, recordSecrets, collectCycles, ...config }: Config): readonly string[] {
+  const settings = {
+    'dry-run': dryRun,
+    'max-departures-per-minute': config.maxDeparturesPerMinute ?? defaultLimits.maxPerMinute,
+    'max-departures-per-hour': config.maxDeparturesPerHour ?? defaultLimits.maxPerHourOfKind,
+    'max-departures-percent': config.maxDeparturesPercent ?? defaultLimits.maxPercentOfKind,
+    'namespace-share': config.namespaceShare ?? defaultLimits.namespaceShare,
+    'record-secrets': recordSecrets,
+    'collect-cycles': collectCycles,
+    'default-service-account': tenancy.defaultServiceAccount,
+    'require-service-account': tenancy.requireServiceAccount,
+    'without-creator': tenancy.withoutCreator,
+    'no-cross-namespace-refs': tenancy.noCrossNamespaceRefs,
   }
+  return Object.entries(settings).map(([flag, value]) => {
+    if (value === undefined || value === false) return `no --${flag}`
+    return value === true ? `--${flag}` : `--${flag} ${value}`
+  })
 }
 
 /** Names the roles and the version to the API server, in its logs and audit. */

@@ -15,7 +15,11 @@ const pod = (role: string) => `system:serviceaccount:sojourn-system:sojourn-${ro
 function startProcesses(...sets: readonly (readonly Role[])[]) {
   const clock = new VirtualClock(1_000_000)
   const api = new FakeApi()
-  const start = (roles: readonly Role[], index: number, { user = pod('all'), settings = 'no --dry-run' } = {}) => {
+  const start = (
+    roles: readonly Role[],
+    index: number,
+    { user = pod('all'), settings = ['no --dry-run', '--max 7'] } = {},
+  ) => {
     const cut = { now: false, stalled: false }
     const client = new Client(async (request) => {
       if (cut.now) throw new TransportError('cut off')
@@ -158,16 +162,18 @@ describe('Leadership', () => {
     expect(first?.leadership.holds('cleaner')).toBe(true)
   })
 
-  it('refuses a process with other settings under another account, but not an upgrade', async () => {
+  it.each([
+    ['a dry run', ['--dry-run', '--max 7'], 'no --dry-run'],
+    ['other limits', ['no --dry-run', '--max 1000'], '--max 7'],
+  ])('refuses a process with %s under another account, but not an upgrade', async (_, settings, wanted) => {
     const { clock, start } = startProcesses(['cleaner'])
     await clock.runFor(10_000)
-    const dry = { settings: '--dry-run' }
+    const dry = { settings }
     const stranger = start(ledRoles, 7, { ...dry, user: 'alice' })
     const upgrade = start(['cleaner'], 8, { ...dry, user: pod('cleaner') })
     await clock.runFor(5000)
-    expect(await stranger.refusal).toMatch(
-      /^p0 \(system:serviceaccount:.*\) runs the role cleaner .* with no --dry-run/,
-    )
+    expect(await stranger.refusal).toMatch(/^p0 \(system:serviceaccount:.*\) runs the role cleaner /)
+    expect(await stranger.refusal).toMatch(new RegExp(` with ${wanted}$`))
     expect(await upgrade.refusal).toBeUndefined()
   })
 })

@@ -20,8 +20,8 @@ export interface LeadershipOptions {
   readonly roles: readonly Role[]
   /** The user that the API server sees. The accounts of Sojourn's namespace are one installation. */
   readonly user: string
-  /** What must be the same in every process of a cluster. */
-  readonly settings: string
+  /** What must be the same in every process of a cluster, as flags. */
+  readonly settings: readonly string[]
   /** Unlike every other process's. */
   readonly identity?: string
 }
@@ -55,7 +55,7 @@ export class Leadership implements Leads {
       namespace: sojournNamespace,
       identity,
       labels: { [partOf]: 'sojourn' },
-      annotations: { [userNote]: user, [settingsNote]: settings },
+      annotations: { [userNote]: user, [settingsNote]: settings.join(', ') },
       find,
       isFollowed: () => this.#followed.isCurrent,
     }
@@ -96,8 +96,10 @@ export class Leadership implements Leads {
     const { settings, user } = this.#options
     for (const [role, lease] of this.#own()) {
       const { [settingsNote]: theirs, [userNote]: who = '' } = lease.annotations
-      if (lease.holder === '' || theirs === undefined || theirs === settings || isSameInstallation(who, user)) continue
-      return `${lease.holder} (${who}) runs the role ${role} in this cluster with ${theirs}, this process with ${settings}: end one of them, or start this one with the same settings`
+      if (lease.holder === '' || theirs === undefined || isSameInstallation(who, user)) continue
+      const others = theirs.split(', ').filter((flag) => !settings.includes(flag))
+      if (others.length === 0) continue
+      return `${lease.holder} (${who}) runs the role ${role} in this cluster with other settings: end one of the two, or start this process with ${others.join(', ')}`
     }
     return undefined
   }
@@ -105,15 +107,21 @@ export class Leadership implements Leads {
   /** Contends for the roles until the signal aborts, then gives their Leases back. */
   async start(signal: AbortSignal): Promise<void> {
     const { clock, log, random = systemRandom } = this.#ports
+    let said = ''
     while (!signal.aborted) {
       try {
         await this.#round(signal)
+        const waiting = this.#own().filter(([, { held, holder }]) => !held && holder !== '')
+        const holders = waiting.map(([role, { holder }]) => `${role}: ${holder}`).join(', ')
+        if (holders !== said) log.info(holders ? 'waiting while others lead' : 'leads all its roles', { holders })
+        said = holders
       } catch (error) {
         if (!signal.aborted) log.error('Leases could not be renewed', { error })
       }
       await sleep(clock, jittered(retryMs, 0.1, random), signal).catch(() => {})
     }
-    for (const [, lease] of this.#own()) await lease.release().catch(() => {})
+    // The one with which the others are renewed was gained first.
+    for (const [, lease] of this.#own().toReversed()) await lease.release().catch(() => {})
   }
 
   #own(): readonly (readonly [Role, Lease])[] {

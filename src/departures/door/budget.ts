@@ -10,7 +10,9 @@ export interface BudgetLimits {
   readonly freeOfPercent: number
 }
 
-export const defaultLimits: BudgetLimits = {
+export const defaultLimits: BudgetLimits & { readonly namespaceShare: number } = {
+  /** How much of the global limits one namespace may use, in percent. */
+  namespaceShare: 10,
   maxPerMinute: 1000,
   maxPerHourOfKind: 5000,
   maxPercentOfKind: 50,

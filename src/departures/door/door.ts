@@ -115,7 +115,7 @@ export class Door {
     const { client, informers, metrics } = ports
     this.#ports = ports
     this.#dryRun = options.dryRun ?? false
-    this.#budgets = new Budgets({ ...defaultLimits, namespaceShare: 10, ...options.limits })
+    this.#budgets = new Budgets({ ...defaultLimits, ...options.limits })
     this.#writer = new RecordWriter(ports)
     this.#protections = new ProtectionCache(client, informers)
     this.#schedules = informers.open<WorkSchedule>(client, workSchedule.type)

@@ -197,7 +197,7 @@ export class Lease {
     const wasOurs = this.#renewedAt !== undefined
     this.#renewedAt = undefined
     this.#anchor = undefined
-    this.#tell()
+    this.#tell('lease released')
     if (wasOurs) this.observe(await this.#write(signal, ''))
   }
 
@@ -265,7 +265,7 @@ export class Lease {
   }
 
   /** Tells those who listen, now and when the deadline passes. */
-  #tell(): void {
+  #tell(ended = 'lease lost'): void {
     this.#stopTimer()
     const { held } = this
     if (held && this.#renewedAt !== undefined && !this.#anchor) {
@@ -274,7 +274,7 @@ export class Lease {
     }
     if (held === this.#told) return
     this.#told = held
-    this.#ports.log.info(held ? 'lease gained' : 'lease lost', { lease: this.#options.name })
+    this.#ports.log.info(held ? 'lease gained' : ended, { lease: this.#options.name })
     for (const handler of this.#handlers) handler(held)
   }
 }
