@@ -1,3 +1,4 @@
+import { jsonIn } from '../kube/basics/json.ts'
 import type { Discovery } from '../client/discovery.ts'
 import { parseApiVersion, type KubeObject } from '../kube/object.ts'
 import { isStatusError, type StatusError } from '../kube/status-error.ts'
@@ -126,12 +127,11 @@ function refusalOf({ operation, subResource = '', object, oldObject }: Admission
 }
 
 function requestIn(body: string): AdmissionRequest | string {
-  let review: { readonly apiVersion?: unknown; readonly request?: Partial<AdmissionRequest> | null } | null
-  try {
-    review = JSON.parse(body) as typeof review
-  } catch {
-    return 'the body must be JSON'
-  }
+  const review = jsonIn(body) as
+    | { readonly apiVersion?: unknown; readonly request?: Partial<AdmissionRequest> | null }
+    | null
+    | undefined
+  if (review === undefined) return 'the body must be JSON'
   if (review?.apiVersion !== apiVersion) return `the body must be an AdmissionReview in ${apiVersion}`
   const { request } = review
   if (typeof request?.uid !== 'string' || request.uid === '') return 'request.uid is missing'

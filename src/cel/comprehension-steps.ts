@@ -172,17 +172,16 @@ function chosen(frame: Frame, predicate: Step, result: Step): CelValue | undefin
 }
 
 /** Runs a round for each element until one gives a value. */
-function loop(frame: Frame, { range, first, second, cost }: Parts, round: Round): CelValue | undefined {
+function loop(frame: Frame, parts: Parts, round: Round): CelValue | undefined {
+  const { range, first, second, cost } = parts
   const values = range(frame)
   if (values instanceof CelError) return values
-  if (Array.isArray(values)) {
-    return loopList(frame, values as readonly CelValue[], { first, second, cost, round })
-  }
+  if (Array.isArray(values)) return loopList(frame, values as readonly CelValue[], parts, round)
   if (!isMap(values)) return noSuchOverload
   if (second === undefined) {
     const keys = keysOf(values)
     frame.charge(keys.length * 2)
-    return loopList(frame, keys, { first, second, cost, round })
+    return loopList(frame, keys, parts, round)
   }
   for (const [key, value] of entriesOf(values)) {
     frame.charge(cost)
@@ -194,15 +193,8 @@ function loop(frame: Frame, { range, first, second, cost }: Parts, round: Round)
   return undefined
 }
 
-interface Looping {
-  readonly first: number
-  readonly second: number | undefined
-  readonly cost: number
-  readonly round: Round
-}
-
-function loopList(frame: Frame, values: readonly CelValue[], looping: Looping): CelValue | undefined {
-  const { first, second, cost, round } = looping
+function loopList(frame: Frame, values: readonly CelValue[], parts: Parts, round: Round): CelValue | undefined {
+  const { first, second, cost } = parts
   const { slots } = frame
   for (let index = 0; index < values.length; index++) {
     frame.charge(cost)

@@ -16,25 +16,23 @@ export function compare(frame: Frame, a: CelValue, b: CelValue): number | CelErr
 }
 
 /** `a < b`. For moments it notes when exactly this answer changes, which `compare` must not know so well. */
-export function isLess(frame: Frame, a: CelValue, b: CelValue): boolean | CelError {
-  if (typeof a === 'number' && typeof b === 'number') return a < b
-  if (isMoment(a) && isMoment(b) && a.constructor === b.constructor) {
-    frame.trace?.less(a, b)
-    return a.seconds < b.seconds || (a.seconds === b.seconds && a.nanos < b.nanos)
-  }
-  const order = compareSimple(frame, a, b)
-  return order === undefined ? noSuchOverload : order < 0
-}
+export const isLess = ordered(false)
 
 /** `a <= b`; not the contrary of `b < a` only where NaN takes part. */
-export function isAtMost(frame: Frame, a: CelValue, b: CelValue): boolean | CelError {
-  if (typeof a === 'number' && typeof b === 'number') return a <= b
-  if (isMoment(a) && isMoment(b) && a.constructor === b.constructor) {
-    frame.trace?.less(b, a)
-    return a.seconds < b.seconds || (a.seconds === b.seconds && a.nanos <= b.nanos)
+export const isAtMost = ordered(true)
+
+function ordered(orSame: boolean) {
+  return (frame: Frame, a: CelValue, b: CelValue): boolean | CelError => {
+    if (typeof a === 'number' && typeof b === 'number') return orSame ? a <= b : a < b
+    if (isMoment(a) && isMoment(b) && a.constructor === b.constructor) {
+      if (orSame) frame.trace?.less(b, a)
+      else frame.trace?.less(a, b)
+      const order = a.seconds - b.seconds || a.nanos - b.nanos
+      return orSame ? order <= 0 : order < 0
+    }
+    const order = compareSimple(frame, a, b)
+    return order === undefined ? noSuchOverload : orSame ? order <= 0 : order < 0
   }
-  const order = compareSimple(frame, a, b)
-  return order === undefined ? noSuchOverload : order <= 0
 }
 
 /** Compares strings by code point, as their UTF-8 bytes would compare. */

@@ -1,3 +1,4 @@
+import { isRecord } from '../kube/basics/json.ts'
 import { X509Certificate } from 'node:crypto'
 import { dirname, resolve } from 'node:path'
 import { ConfigError, readNamed, type ClusterConfig, type Credentials } from './cluster-config.ts'
@@ -221,19 +222,15 @@ function notYaml(origin: string, cause: ParseRefusal): ConfigError {
 }
 
 function checked(value: unknown, origin: string): Kubeconfig {
-  if (!isMapping(value)) throw new ConfigError(`${origin} is not a kubeconfig: it holds no mapping`)
+  if (!isRecord(value)) throw new ConfigError(`${origin} is not a kubeconfig: it holds no mapping`)
   for (const field of ['contexts', 'clusters', 'users'] as const) {
     const list = value[field] ?? []
     if (!Array.isArray(list)) throw new ConfigError(`${origin}: ${field} is not a list`)
     const content = field.slice(0, -1)
-    if (!list.every((item) => isMapping(item) && isMapping(item[content] ?? {}) && hasTexts(item[content] ?? {})))
+    if (!list.every((item) => isRecord(item) && isRecord(item[content] ?? {}) && hasTexts(item[content] ?? {})))
       throw new ConfigError(`${origin}: ${field} has an entry that is not a ${content}`)
   }
   return value
-}
-
-function isMapping(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 /** Whether all fields but those of an exec plugin, extensions and switches are texts. */

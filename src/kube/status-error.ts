@@ -135,3 +135,8 @@ function reasonOf(code: number): StatusReason {
   }
   return code >= 500 ? 'InternalError' : 'BadRequest'
 }
+
+/** What was thrown, as a text. */
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}

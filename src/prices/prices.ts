@@ -1,3 +1,4 @@
+import { isRecord } from '../kube/basics/json.ts'
 import { amountNames, type Amounts } from '../kube/basics/requests.ts'
 import { awsPrices, hourly, hoursOfMonth, type RegionPrices } from './aws-prices.ts'
 
@@ -60,7 +61,7 @@ export function costOf(amounts: Amounts, hours: number, unit: Amounts): number {
 }
 
 function mapOf(value: unknown, where: string): Readonly<Record<string, unknown>> {
-  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Record<string, unknown>
+  if (isRecord(value)) return value
   throw new Error(`${where} must be a map of prices, such as "cpuHour: 0.02"`)
 }
 

@@ -1,3 +1,4 @@
+import { jsonIn } from '../../kube/basics/json.ts'
 import { createHash, createPrivateKey, createPublicKey, randomUUID, sign, verify, type KeyObject } from 'node:crypto'
 import { serviceAccountUser, type User } from './user.ts'
 
@@ -139,9 +140,5 @@ function encode(value: unknown): string {
 }
 
 function decode(part: string): Record<string, unknown> | undefined {
-  try {
-    return JSON.parse(Buffer.from(part, 'base64url').toString()) as Record<string, unknown>
-  } catch {
-    return undefined
-  }
+  return jsonIn(Buffer.from(part, 'base64url').toString()) as Record<string, unknown> | undefined
 }

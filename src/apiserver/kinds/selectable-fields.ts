@@ -1,5 +1,5 @@
 import type { KubeObject } from '../../kube/object.ts'
-import { readOwn } from '../schema/types/set-own.ts'
+import { readOwn } from '../../kube/basics/json.ts'
 import { builtinFields } from './rules/builtin-rules.ts'
 
 const always = ['metadata.name', 'metadata.namespace']

@@ -1,4 +1,4 @@
-import { isRecord } from '../schema/types/set-own.ts'
+import { isRecord, jsonIn } from '../../kube/basics/json.ts'
 
 /** One step of a path: a field, an index, all items of a list, or the items a condition selects. */
 type Step =
@@ -61,11 +61,7 @@ function filterOf(condition: string): Step | undefined {
 function literal(text: string): unknown {
   const quoted = /^(['"])(.*)\1$/s.exec(text)
   if (quoted) return quoted[2]
-  try {
-    return JSON.parse(text) as unknown
-  } catch {
-    return text
-  }
+  return jsonIn(text) ?? text
 }
 
 function follow(values: readonly unknown[], steps: readonly Step[]): readonly unknown[] {

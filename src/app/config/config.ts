@@ -1,3 +1,4 @@
+import { isRecord } from '../../kube/basics/json.ts'
 import { readFileSync } from 'node:fs'
 import { ConfigError } from '../../client/cluster-config.ts'
 import { parseLongDuration } from '../../kube/time.ts'
@@ -244,12 +245,11 @@ function checkFile(path: string, text: string): Record<string, unknown> {
   } catch (error) {
     throw new ConfigError(`${path} is not YAML: ${(error as Error).message.split('\n')[0]}`, { cause: error })
   }
-  if (typeof values !== 'object' || values === null || Array.isArray(values))
-    throw new ConfigError(`${path} must be a map of settings, such as "port: 7443"`)
+  if (!isRecord(values)) throw new ConfigError(`${path} must be a map of settings, such as "port: 7443"`)
   const known = Object.keys(configFlags).map(camelCase)
   const unknown = Object.keys(values).find((field) => !known.includes(field))
   if (unknown) throw new ConfigError(`${path}: unknown setting "${unknown}"; known are ${known.join(', ')}`)
-  return values as Record<string, unknown>
+  return values
 }
 
 /** A setting as a value. Throws ConfigError with `must` where it cannot be read. */

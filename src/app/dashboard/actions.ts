@@ -1,3 +1,4 @@
+import { isRecord } from '../../kube/basics/json.ts'
 import type { StoredObject } from '../../kube/object.ts'
 import { isStatusError } from '../../kube/status-error.ts'
 import type { Route } from '../../runtime/http/route.ts'
@@ -50,7 +51,7 @@ export function actionRoutes({ clientAs, events }: PagePorts): readonly Route[] 
 
 /** `spec.power=Asleep`, for each field that a body sets. */
 function changesIn(value: unknown, path = ''): readonly string[] {
-  if (typeof value === 'object' && value !== null && !Array.isArray(value))
+  if (isRecord(value))
     return Object.entries(value)
       .filter(([field]) => path !== '' || ['spec', 'data', 'metadata'].includes(field))
       .filter(([field]) => path !== 'metadata' || field === 'annotations')

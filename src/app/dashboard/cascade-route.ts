@@ -1,3 +1,4 @@
+import { jsonIn } from '../../kube/basics/json.ts'
 import { placeOf, type ObjectRef, type StoredObject } from '../../kube/object.ts'
 import { isStatusError } from '../../kube/status-error.ts'
 import type { Route } from '../../runtime/http/route.ts'
@@ -46,12 +47,8 @@ export function cascadeRoute({ clientAs, clock }: Pick<PagePorts, 'clientAs' | '
 }
 
 function parse(body: string): Wanted | string {
-  let value: unknown
-  try {
-    value = JSON.parse(body)
-  } catch {
-    return 'the body must be JSON'
-  }
+  const value = jsonIn(body)
+  if (value === undefined) return 'the body must be JSON'
   const { object, policy = 'Background' } = (value ?? {}) as { object?: unknown; policy?: unknown }
   const { apiVersion, kind, name, namespace = '', uid = '' } = (object ?? {}) as Readonly<Record<string, unknown>>
   // They become parts of paths.

@@ -1,3 +1,4 @@
+import { isRecord, jsonIn } from '../../kube/basics/json.ts'
 import type { Client } from '../../client/client.ts'
 import { ConfigError } from '../../client/cluster-config.ts'
 import type { KubeObject } from '../../kube/object.ts'
@@ -72,15 +73,10 @@ interface ForecastRequest {
 }
 
 function readRequest(body: string, now: number): ForecastRequest | { readonly problem: string } {
-  let value: unknown
-  try {
-    value = body.trim() === '' ? {} : JSON.parse(body)
-  } catch {
-    return { problem: 'the body must be JSON, such as {"for": "30d"}' }
-  }
-  if (typeof value !== 'object' || value === null || Array.isArray(value))
-    return { problem: 'the body must be an object: {"for": "30d"}' }
-  const { for: text = '30d', assume = [], apply = [] } = value as Readonly<Record<'for' | 'assume' | 'apply', unknown>>
+  const value = body.trim() === '' ? {} : jsonIn(body)
+  if (value === undefined) return { problem: 'the body must be JSON, such as {"for": "30d"}' }
+  if (!isRecord(value)) return { problem: 'the body must be an object: {"for": "30d"}' }
+  const { for: text = '30d', assume = [], apply = [] } = value
   const forMs = typeof text === 'string' ? parseLongDuration(text) : undefined
   if (forMs === undefined || forMs <= 0 || forMs > maxForMs)
     return { problem: '"for" must be a duration of at most a year, such as "36h" or "30d"' }

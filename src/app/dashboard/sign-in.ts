@@ -1,3 +1,4 @@
+import { jsonIn } from '../../kube/basics/json.ts'
 import type { Route, RouteRequest, RouteResponse } from '../../runtime/http/route.ts'
 import type { Arrival, Named } from './identity.ts'
 import type { OneTimeCodes } from './one-time-codes.ts'
@@ -110,10 +111,6 @@ function refused(status: number, message: string): RouteResponse {
 }
 
 function textIn(body: string, field: string): string | undefined {
-  try {
-    const value: unknown = (JSON.parse(body) as Record<string, unknown> | null)?.[field]
-    return typeof value === 'string' ? value : undefined
-  } catch {
-    return undefined
-  }
+  const value = (jsonIn(body) as Readonly<Record<string, unknown>> | null | undefined)?.[field]
+  return typeof value === 'string' ? value : undefined
 }

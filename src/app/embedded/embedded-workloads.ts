@@ -1,3 +1,4 @@
+import { text as textOf } from 'node:stream/consumers'
 import { text, type Answer } from '../../apiserver/http/response/answer.ts'
 import type { ResourceHandler } from '../../apiserver/http/edge.ts'
 import { pods } from '../../kube/core-types.ts'
@@ -79,7 +80,7 @@ export class EmbeddedWorkloads {
     })
     return query.follow === 'true'
       ? { status: 200, content: { is: 'stream', type: 'text/plain', chunks } }
-      : text(await joined(chunks))
+      : text(await textOf(chunks))
   }
 }
 
@@ -126,10 +127,4 @@ function numberOf(value: string | undefined): number | undefined {
   if (value === undefined) return undefined
   if (!/^\d+$/.test(value)) throw new StatusError('BadRequest', `${JSON.stringify(value)} is not a number`)
   return Number(value)
-}
-
-async function joined(chunks: AsyncIterable<string>): Promise<string> {
-  let all = ''
-  for await (const chunk of chunks) all += chunk
-  return all
 }

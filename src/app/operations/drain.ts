@@ -5,7 +5,7 @@ import { releaseAll, runningSystems, surveyHeld, type Held } from '../../departu
 import { sojournNamespace } from '../../apis/group.ts'
 import { deployments } from '../../kube/core-types.ts'
 import { describeRef, refOf, type StoredObject } from '../../kube/object.ts'
-import { ignoring } from '../../kube/status-error.ts'
+import { ignoring, messageOf } from '../../kube/status-error.ts'
 import { sleep, systemClock, type Clock } from '../../runtime/time/clock.ts'
 import { EventRecorder } from '../../runtime/observability/event-recorder.ts'
 import { silentLogger } from '../../runtime/observability/log.ts'
@@ -206,8 +206,4 @@ function describe(items: readonly Planned[]): string {
   const named = items.slice(0, maxNamed).map(({ object }) => describeRef(refOf(object)))
   const more = items.length - named.length
   return `${named.join(', ')}${more > 0 ? ` and ${more} more` : ''}`
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
 }

@@ -7,7 +7,7 @@ import { sojournGroup, sojournNamespace } from '../../apis/group.ts'
 import type { Client } from '../../client/client.ts'
 import type { DiscoveredType } from '../../client/discovery.ts'
 import { apiVersionOf, groupResource, type ResourceType, type StoredObject, placeOf } from '../../kube/object.ts'
-import { ignoring, isStatusError } from '../../kube/status-error.ts'
+import { ignoring, isStatusError, messageOf } from '../../kube/status-error.ts'
 import { parseTime } from '../../kube/time.ts'
 
 /** An object with finalizers, or a mark for the admission policy, that only a running Sojourn would remove. */
@@ -149,8 +149,4 @@ async function release(client: Client, { type, object }: Held): Promise<void> {
     }
     now = await client.get<StoredObject>(type, place, { metadataOnly: true }).catch(ignoring('NotFound'))
   }
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
 }

@@ -1,4 +1,5 @@
-import { deepEqual, define } from './patch.ts'
+import { ownOf, setOwn } from '../basics/json.ts'
+import { deepEqual } from './patch.ts'
 
 /** One operation of RFC 6902. */
 export interface JsonPatchOperation {
@@ -63,7 +64,7 @@ function copied(box: Box, value: unknown): unknown {
 /** What stands at a path; null for a key that is not there. */
 function read(box: Box, path: string | undefined): unknown {
   const [parent, last] = walk(box, path)
-  return (Array.isArray(parent) ? parent[indexIn(parent, last)] : own(parent, last)) ?? null
+  return (Array.isArray(parent) ? parent[indexIn(parent, last)] : ownOf(parent, last)) ?? null
 }
 
 function replace(box: Box, path: string, value: unknown): void {
@@ -74,12 +75,12 @@ function replace(box: Box, path: string, value: unknown): void {
   }
   const [parent, last] = walk(box, path)
   if (Array.isArray(parent)) parent[indexIn(parent, last)] = value
-  else define(parent, last, value)
+  else setOwn(parent, last, value)
 }
 
 function insert(box: Box, path: string, value: unknown): void {
   const [parent, last] = walk(box, path)
-  if (!Array.isArray(parent)) return define(parent, last, value)
+  if (!Array.isArray(parent)) return setOwn(parent, last, value)
   const index = last === '-' ? parent.length : indexIn({ length: parent.length + 1 }, last)
   parent.splice(index, 0, value)
 }
@@ -99,14 +100,10 @@ function walk(box: Box, path = ''): [Container, string] {
   let at: unknown = box.root
   for (const step of steps) {
     if (!isContainer(at)) throw new Error(`missing path ${path}`)
-    at = Array.isArray(at) ? at[indexIn(at, step)] : own(at, step)
+    at = Array.isArray(at) ? at[indexIn(at, step)] : ownOf(at, step)
   }
   if (!isContainer(at)) throw new Error(`missing path ${path}`)
   return [at, last]
-}
-
-function own(container: Record<string, unknown>, key: string): unknown {
-  return Object.hasOwn(container, key) ? container[key] : undefined
 }
 
 function indexIn({ length }: { readonly length: number }, step: string): number {

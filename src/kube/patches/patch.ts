@@ -1,3 +1,5 @@
+import { isRecord, setOwn } from '../basics/json.ts'
+
 /** The four ways to say a change. `apply` is server-side apply. */
 export type PatchType = 'json' | 'merge' | 'strategic' | 'apply'
 
@@ -14,7 +16,7 @@ export function mergePatch(target: unknown, patch: unknown): unknown {
   const result: Record<string, unknown> = isRecord(target) ? { ...target } : {}
   for (const [key, value] of Object.entries(patch)) {
     if (value === null) delete result[key]
-    else define(result, key, mergePatch(Object.hasOwn(result, key) ? result[key] : undefined, value))
+    else setOwn(result, key, mergePatch(Object.hasOwn(result, key) ? result[key] : undefined, value))
   }
   return result
 }
@@ -38,21 +40,10 @@ export function deepEqual(left: unknown, right: unknown): boolean {
 export function diffToMergePatch(from: unknown, to: unknown): unknown {
   if (!isRecord(from) || !isRecord(to)) return deepEqual(from, to) ? undefined : to
   const patch: Record<string, unknown> = {}
-  for (const key of Object.keys(from)) if (!Object.hasOwn(to, key)) define(patch, key, null)
+  for (const key of Object.keys(from)) if (!Object.hasOwn(to, key)) setOwn(patch, key, null)
   for (const [key, value] of Object.entries(to)) {
     const change = diffToMergePatch(Object.hasOwn(from, key) ? from[key] : undefined, value)
-    if (change !== undefined) define(patch, key, change)
+    if (change !== undefined) setOwn(patch, key, change)
   }
   return Object.keys(patch).length === 0 ? undefined : patch
-}
-
-/** Sets a key as data even when it is called `__proto__`. */
-export function define(target: Record<string, unknown>, key: string, value: unknown): void {
-  if (key === '__proto__')
-    Object.defineProperty(target, key, { value, enumerable: true, configurable: true, writable: true })
-  else target[key] = value
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

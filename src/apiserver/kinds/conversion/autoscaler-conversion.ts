@@ -1,3 +1,4 @@
+import { jsonIn } from '../../../kube/basics/json.ts'
 import type { KubeObject } from '../../../kube/object.ts'
 import type { Conversion } from './conversion.ts'
 
@@ -81,10 +82,5 @@ function fields(value: unknown): Record<string, unknown> {
 
 /** The JSON value of an annotation; undefined when it is not JSON. */
 function parse<T>(text: string | undefined): T | undefined {
-  if (text === undefined) return undefined
-  try {
-    return JSON.parse(text) as T
-  } catch {
-    return undefined
-  }
+  return text === undefined ? undefined : (jsonIn(text) as T | undefined)
 }

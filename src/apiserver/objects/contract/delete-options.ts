@@ -1,3 +1,4 @@
+import { isRecord } from '../../../kube/basics/json.ts'
 import { invalid, invalidValue, unsupported, type FieldError } from '../../schema/types/field-error.ts'
 import { isStatusError } from '../../../kube/status-error.ts'
 import { decodeObject } from '../../schema/decode/decode.ts'
@@ -70,9 +71,8 @@ function fromBody(body: unknown): SentDeleteOptions {
   const kind = { group: '', version: 'v1', kind: 'DeleteOptions' }
   const schema = builtinSchema(kind)
   if (!schema) throw new Error('no type for DeleteOptions')
-  if (typeof body !== 'object' || body === null || Array.isArray(body))
-    throw badRequest('the body of a delete must be DeleteOptions')
-  const { kind: given, apiVersion = 'v1' } = body as { kind?: unknown; apiVersion?: unknown }
+  if (!isRecord(body)) throw badRequest('the body of a delete must be DeleteOptions')
+  const { kind: given, apiVersion = 'v1' } = body
   if (typeof given === 'string' && given !== '' && given !== 'DeleteOptions')
     throw badRequest(notRegistered(given, String(apiVersion)))
   try {

@@ -2,7 +2,7 @@ import { type KubeObject, type StoredObject, placeOf } from '../../../kube/objec
 import { formatSelector, requirementsOf, type LabelSelector } from '../../../kube/selector.ts'
 import type { ScalePaths, ServedKind } from '../../kinds/contract/served-kind.ts'
 import { invalid, invalidValue } from '../../schema/types/field-error.ts'
-import { readOwn } from '../../schema/types/set-own.ts'
+import { readOwn } from '../../../kube/basics/json.ts'
 
 const scaleKind = { group: 'autoscaling', version: 'v1', kind: 'Scale' }
 

@@ -1,3 +1,4 @@
+import { isRecord } from '../../../kube/basics/json.ts'
 import { jsonPatch, type JsonPatchOperation } from '../../../kube/patches/json-patch.ts'
 import { apiVersionOf } from '../../../kube/object.ts'
 import { mergePatch } from '../../../kube/patches/patch.ts'
@@ -99,6 +100,6 @@ function isOperation(value: unknown): value is JsonPatchOperation {
 }
 
 function recordOf(body: unknown, prefix = ''): Record<string, unknown> {
-  if (typeof body === 'object' && body !== null && !Array.isArray(body)) return body as Record<string, unknown>
+  if (isRecord(body)) return body
   throw badRequest(`${prefix}json: cannot unmarshal ${kindOfJson(body)} into Go value of type map[string]interface {}`)
 }

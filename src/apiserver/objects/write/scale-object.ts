@@ -22,36 +22,32 @@ export function decideScaleUpdate(
   view: View,
   { request, options }: { readonly request: UpdateRequest; readonly options: WriteOptions },
 ): Decision<WriteResult> {
-  const { type } = request
-  const current = currentOf(view, request)
-  const scale = decodeScale(type, request.body, options)
-  return rescale(ports, view, {
-    request,
-    options,
-    current,
-    proposed: withIdentity(withReplicas(type, current.value, scale), scale),
-  })
+  return replace(ports, view, { request, options, current: currentOf(view, request), body: request.body })
 }
 
 /** Decides a PATCH of a Scale, of any patch type. */
 export function decideScalePatch(ports: WritePorts, view: View, { request, options }: Patch): Decision<WriteResult> {
-  const { type } = request
   const current = currentOf(view, request)
-  const live = scaleOf(type, current.value)
   if (request.patchType === 'apply') return applyScale(ports, view, { request, options, current })
-  const scale = decodeScale(type, applyPatch(scaleSchema(), live, request), options)
-  return rescale(ports, view, {
-    request,
-    options,
-    current,
-    proposed: withIdentity(withReplicas(type, current.value, scale), scale),
-  })
+  const body = applyPatch(scaleSchema(), scaleOf(request.type, current.value), request)
+  return replace(ports, view, { request, options, current, body })
 }
 
 interface Rescaling {
   readonly request: UpdateRequest | PatchRequest
   readonly options: WriteOptions
   readonly current: Document
+}
+
+function replace(
+  ports: WritePorts,
+  view: View,
+  { body, ...rescaling }: Rescaling & { readonly body: unknown },
+): Decision<WriteResult> {
+  const { request, options, current } = rescaling
+  const scale = decodeScale(request.type, body, options)
+  const proposed = withIdentity(withReplicas(request.type, current.value, scale), scale)
+  return rescale(ports, view, { ...rescaling, proposed })
 }
 
 function applyScale(

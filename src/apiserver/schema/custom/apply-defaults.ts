@@ -1,4 +1,4 @@
-import { isRecord, setOwn } from '../types/set-own.ts'
+import { isRecord, setOwn } from '../../../kube/basics/json.ts'
 import type { StructuralSchema } from '../types/structural-schema.ts'
 
 /** Applies the defaults of a schema. Nulls of non-nullable fields are dropped unless `keepsNulls`. */

@@ -1,6 +1,6 @@
 import { deepEqual } from '../../../kube/patches/patch.ts'
 import { forbidden, invalidValue, type FieldError } from '../types/field-error.ts'
-import { isRecord } from '../types/set-own.ts'
+import { isRecord } from '../../../kube/basics/json.ts'
 import { prune } from '../decode/prune.ts'
 import { schemaFaults } from './schema-faults.ts'
 import type { StructuralSchema } from '../types/structural-schema.ts'

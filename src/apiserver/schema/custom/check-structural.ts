@@ -1,5 +1,5 @@
 import { forbidden, invalidValue, required, unsupported, type FieldError } from '../types/field-error.ts'
-import { isRecord } from '../types/set-own.ts'
+import { isRecord } from '../../../kube/basics/json.ts'
 import { checkDefaults } from './check-defaults.ts'
 import { checkLists } from './check-lists.ts'
 import { completenessFaults, nestedFaults } from './check-nested.ts'

@@ -1,6 +1,6 @@
 import { deepEqual } from '../../../kube/patches/patch.ts'
 import { duplicate, invalidValue, type FieldError } from '../types/field-error.ts'
-import { isRecord } from '../types/set-own.ts'
+import { isRecord } from '../../../kube/basics/json.ts'
 import type { StructuralSchema } from '../types/structural-schema.ts'
 
 /**

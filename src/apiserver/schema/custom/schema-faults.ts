@@ -8,7 +8,7 @@ import {
   unsupported,
   type FieldError,
 } from '../types/field-error.ts'
-import { isRecord } from '../types/set-own.ts'
+import { isRecord } from '../../../kube/basics/json.ts'
 import { hasFormat } from './formats.ts'
 import { matchesPattern } from './pattern.ts'
 import type { StructuralSchema } from '../types/structural-schema.ts'

@@ -1,6 +1,6 @@
 import { formatTime, parseDuration, parseTime } from '../../../kube/time.ts'
 import { canonicalQuantity, quantityPattern } from '../../../kube/basics/quantity.ts'
-import { isRecord } from '../types/set-own.ts'
+import { isRecord } from '../../../kube/basics/json.ts'
 import type { Scalar } from '../types/type-table.ts'
 
 /** A value of the wrong type for its field, with the message of Go's decoder. */

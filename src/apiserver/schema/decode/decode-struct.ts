@@ -1,5 +1,5 @@
 import { decodeScalar, DecodeError, kindOfJson } from './decode-scalar.ts'
-import { isRecord, setOwn } from '../types/set-own.ts'
+import { isRecord, setOwn } from '../../../kube/basics/json.ts'
 import type { Field, StructType, TypeExpression } from '../types/type-table.ts'
 import { completeStruct, isOmitted } from '../types/zero-values.ts'
 

@@ -4,7 +4,7 @@ import { prune } from './prune.ts'
 import { DecodeError } from './decode-scalar.ts'
 import { decodeStruct } from './decode-struct.ts'
 import type { ObjectSchema } from '../types/object-schema.ts'
-import { isRecord } from '../types/set-own.ts'
+import { isRecord } from '../../../kube/basics/json.ts'
 import { structType } from '../types/type-table.ts'
 
 /** A decoded object and the paths of the fields that its type does not have. */

@@ -1,6 +1,6 @@
 import { DecodeError } from './decode-scalar.ts'
 import { decodeStruct } from './decode-struct.ts'
-import { isRecord, setOwn } from '../types/set-own.ts'
+import { isRecord, setOwn, ownOf } from '../../../kube/basics/json.ts'
 import { structType } from '../types/type-table.ts'
 import type { StructuralSchema } from '../types/structural-schema.ts'
 
@@ -41,7 +41,7 @@ function pruneFields(
   for (const name of Object.keys(value)) {
     const inner = value[name]
     const at = path ? `${path}.${name}` : name
-    const property = own(schema?.properties, name)
+    const property = ownOf(schema?.properties ?? {}, name)
     if (schema?.['x-kubernetes-embedded-resource'] && metaFields.has(name)) {
       setOwn(result, name, name === 'metadata' && path ? embeddedMetadata(inner, at, unknown) : inner)
     } else if (property) setOwn(result, name, pruneValue(inner, property, at, unknown))
@@ -66,7 +66,3 @@ function embeddedMetadata(value: unknown, path: string, unknown: string[]): unkn
 }
 
 const metaFields = new Set(['apiVersion', 'kind', 'metadata'])
-
-function own(properties: StructuralSchema['properties'], name: string): StructuralSchema | undefined {
-  return properties && Object.hasOwn(properties, name) ? properties[name] : undefined
-}

@@ -1,5 +1,5 @@
 import { DecodeError, decodeScalar } from './decode-scalar.ts'
-import { isRecord } from '../types/set-own.ts'
+import { isRecord } from '../../../kube/basics/json.ts'
 import type { Field, TypeExpression } from '../types/type-table.ts'
 
 /**

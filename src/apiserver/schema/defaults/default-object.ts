@@ -1,5 +1,5 @@
 import type { GroupVersionKind, KubeObject } from '../../../kube/object.ts'
-import { isRecord, setOwn } from '../types/set-own.ts'
+import { isRecord, setOwn } from '../../../kube/basics/json.ts'
 import { structOfKind, type Field, type StructType, type TypeExpression } from '../types/type-table.ts'
 import { coreDefaults } from './core-defaults.ts'
 import constants from './defaults.json' with { type: 'json' }

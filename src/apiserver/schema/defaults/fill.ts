@@ -1,4 +1,4 @@
-import { isRecord } from '../types/set-own.ts'
+import { isRecord } from '../../../kube/basics/json.ts'
 
 /** A JSON object, changed in place. */
 export type Json = Record<string, unknown>

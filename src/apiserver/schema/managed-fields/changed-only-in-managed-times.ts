@@ -1,6 +1,6 @@
 import type { KubeObject } from '../../../kube/object.ts'
 import { deepEqual } from '../../../kube/patches/patch.ts'
-import { isRecord } from '../types/set-own.ts'
+import { isRecord } from '../../../kube/basics/json.ts'
 
 /** Whether two versions of an object differ at most in the times of their managedFields. Such a write is not stored. */
 export function changedOnlyInManagedTimes(one: KubeObject, other: KubeObject): boolean {

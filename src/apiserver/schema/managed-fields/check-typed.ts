@@ -7,7 +7,7 @@ import {
   type SchemaNode,
 } from '../types/schema-node.ts'
 import { goLiteral, goPrint, goType } from '../patch/go-print.ts'
-import { isRecord } from '../types/set-own.ts'
+import { isRecord } from '../../../kube/basics/json.ts'
 import { describeElement, itemElement, ItemError } from './path-element.ts'
 
 /** Why a configuration cannot be merged by its schema, with the API's messages; empty when it can. */

@@ -1,6 +1,6 @@
 import { deepEqual } from '../../../kube/patches/patch.ts'
 import { anyMap, childNode, resolveNode, type ListNode, type MapNode, type SchemaNode } from '../types/schema-node.ts'
-import { isRecord } from '../types/set-own.ts'
+import { isRecord, ownOf } from '../../../kube/basics/json.ts'
 import { FieldSetBuilder, type FieldSet } from './field-set.ts'
 import { itemElement, type PathElement } from './path-element.ts'
 
@@ -56,7 +56,7 @@ class CompareWalk {
   #fields(before: unknown, after: unknown, node: MapNode): void {
     const old = isRecord(before) ? before : {}
     const now = isRecord(after) ? after : {}
-    for (const name of Object.keys(old)) this.#below(`f:${name}`, old[name], own(now, name), childNode(node, name))
+    for (const name of Object.keys(old)) this.#below(`f:${name}`, old[name], ownOf(now, name), childNode(node, name))
     for (const name of Object.keys(now)) {
       if (!Object.hasOwn(old, name)) this.#below(`f:${name}`, undefined, now[name], childNode(node, name))
     }
@@ -102,10 +102,6 @@ function itemsByElement(value: unknown, node: ListNode): Map<PathElement, unknow
     else items.set(element, [item])
   }
   return items
-}
-
-function own(record: Record<string, unknown>, name: string): unknown {
-  return Object.hasOwn(record, name) ? record[name] : undefined
 }
 
 function hasFields(value: unknown): boolean {

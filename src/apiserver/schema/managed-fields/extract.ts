@@ -1,5 +1,5 @@
 import { childNode, resolveNode, type ListNode, type MapNode, type SchemaNode } from '../types/schema-node.ts'
-import { isRecord, setOwn } from '../types/set-own.ts'
+import { isRecord, setOwn } from '../../../kube/basics/json.ts'
 import { FieldSet } from './field-set.ts'
 import { itemElement, type PathElement } from './path-element.ts'
 

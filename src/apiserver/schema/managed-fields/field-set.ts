@@ -1,5 +1,5 @@
 import { childNode, resolveNode, type SchemaNode } from '../types/schema-node.ts'
-import { isRecord } from '../types/set-own.ts'
+import { isRecord } from '../../../kube/basics/json.ts'
 import { compareElements, type PathElement } from './path-element.ts'
 
 /** The JSON form of a field set in managedFields. */
@@ -83,27 +83,21 @@ export class FieldSet {
 
   /** The paths of this set that are not in the other. Paths below a member of the other are kept. */
   difference(other: FieldSet): FieldSet {
-    if (other.isEmpty || this.isEmpty) return this
-    const children = new Map<PathElement, FieldSet>()
-    for (const [element, mine] of this.children) {
-      const theirs = other.children.get(element)
-      const rest = theirs ? mine.difference(theirs) : mine
-      if (!rest.isEmpty) children.set(element, rest)
-    }
-    return new FieldSet(
-      only(this.members, (element) => !other.members.has(element)),
-      children,
-    )
+    return this.#minus(other, false)
   }
 
   /** As `difference`, but also removes all paths below a member of the other. */
   without(other: FieldSet): FieldSet {
+    return this.#minus(other, true)
+  }
+
+  #minus(other: FieldSet, isDeep: boolean): FieldSet {
     if (other.isEmpty || this.isEmpty) return this
     const children = new Map<PathElement, FieldSet>()
     for (const [element, mine] of this.children) {
-      if (other.members.has(element)) continue
+      if (isDeep && other.members.has(element)) continue
       const theirs = other.children.get(element)
-      const rest = theirs ? mine.without(theirs) : mine
+      const rest = theirs ? mine.#minus(theirs, isDeep) : mine
       if (!rest.isEmpty) children.set(element, rest)
     }
     return new FieldSet(

@@ -1,6 +1,6 @@
 import { apiVersionOf, type KubeObject } from '../../../kube/object.ts'
 import type { ObjectSchema } from '../types/object-schema.ts'
-import { isRecord } from '../types/set-own.ts'
+import { isRecord, jsonIn } from '../../../kube/basics/json.ts'
 import { compare } from './compare.ts'
 import { fieldSetOf } from './extract.ts'
 import type { FieldSet } from './field-set.ts'
@@ -22,7 +22,7 @@ interface ByKubectl {
 export function allowedByLastApplied({ schema, manager, live }: ByKubectl): FieldSet | undefined {
   const text = live?.metadata.annotations?.[annotation]
   if (manager !== 'kubectl' || !live || !text) return undefined
-  const last = parse(text)
+  const last = jsonIn(text)
   if (!isRecord(last) || last.apiVersion !== apiVersionOf(schema.gvk)) return undefined
   const { modified, added, removed } = compare(last, live, schema.root)
   return fieldSetOf(last, schema.root).difference(modified).difference(added).difference(removed)
@@ -38,12 +38,4 @@ export function renewLastApplied(object: KubeObject, { manager, applied }: ByKub
     annotations: { ...object.metadata.annotations, [annotation]: `${JSON.stringify(last)}\n` },
   }
   return { ...object, metadata }
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }

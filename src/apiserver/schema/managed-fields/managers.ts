@@ -1,5 +1,5 @@
 import { parseTime } from '../../../kube/time.ts'
-import { isRecord } from '../types/set-own.ts'
+import { isRecord } from '../../../kube/basics/json.ts'
 import { FieldSet, type FieldsV1 } from './field-set.ts'
 
 /** A field manager of an object and the fields it owns. */

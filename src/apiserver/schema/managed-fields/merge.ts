@@ -1,5 +1,5 @@
 import { childNode, resolveNode, type ListNode, type MapNode, type SchemaNode } from '../types/schema-node.ts'
-import { isRecord, setOwn } from '../types/set-own.ts'
+import { isRecord, setOwn } from '../../../kube/basics/json.ts'
 import { itemElement, ItemError, type PathElement } from './path-element.ts'
 
 /** Merges an applied configuration into a live value: applied fields win, unmentioned fields stay. */

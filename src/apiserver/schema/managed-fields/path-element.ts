@@ -1,4 +1,4 @@
-import { isRecord } from '../types/set-own.ts'
+import { isRecord } from '../../../kube/basics/json.ts'
 import type { ListNode } from '../types/schema-node.ts'
 
 /** One step of a path in FieldsV1: `f:spec`, `k:{"name":"web"}`, `v:"finalizer"`. */

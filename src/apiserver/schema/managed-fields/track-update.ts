@@ -1,6 +1,6 @@
 import { apiVersionOf, type KubeObject } from '../../../kube/object.ts'
 import type { ObjectSchema } from '../types/object-schema.ts'
-import { isRecord } from '../types/set-own.ts'
+import { isRecord } from '../../../kube/basics/json.ts'
 import { completeStruct } from '../types/zero-values.ts'
 import { FieldSet } from './field-set.ts'
 import { capUpdaters, decodeManagers, encodeManagers, managerId, type Managers } from './managers.ts'

@@ -1,4 +1,4 @@
-import { isRecord } from '../types/set-own.ts'
+import { isRecord } from '../../../kube/basics/json.ts'
 
 /** A value as Go's %v prints it. */
 export function goPrint(value: unknown): string {

@@ -1,5 +1,5 @@
 import { deepEqual } from '../../../kube/patches/patch.ts'
-import { isRecord } from '../types/set-own.ts'
+import { isRecord } from '../../../kube/basics/json.ts'
 
 /**
  * Orders merged items: those that the patch mentions in its order, the others in their live order. An unmentioned

@@ -3,7 +3,7 @@ import { StatusError } from '../../../kube/status-error.ts'
 import { goPrint, goType } from './go-print.ts'
 import type { ObjectSchema } from '../types/object-schema.ts'
 import { orderItems } from './patch-order.ts'
-import { isRecord, setOwn } from '../types/set-own.ts'
+import { isRecord, setOwn } from '../../../kube/basics/json.ts'
 import type { Field, StructType, TypeExpression } from '../types/type-table.ts'
 
 type JsonMap = Record<string, unknown>

@@ -1,6 +1,6 @@
 import { kindOf } from '../../../kube/object.ts'
 import { parseTime } from '../../../kube/time.ts'
-import { isRecord } from '../types/set-own.ts'
+import { isRecord } from '../../../kube/basics/json.ts'
 import { structOfKind, StructType, structType, type Scalar, type TypeExpression } from '../types/type-table.ts'
 
 /**

@@ -3,7 +3,7 @@ import { StatusError } from '../../../kube/status-error.ts'
 import { ParseRefusal } from '../../../parsing/parse-refusal.ts'
 import { ProtobufReader } from './protobuf-reader.ts'
 import { readMessageScalar } from './protobuf-scalars.ts'
-import { setOwn } from '../types/set-own.ts'
+import { setOwn } from '../../../kube/basics/json.ts'
 import { structOfKind, type Field, type Scalar, type StructType, type TypeExpression } from '../types/type-table.ts'
 import { completeStruct, isOmitted, zeroValue } from '../types/zero-values.ts'
 

@@ -67,6 +67,7 @@ function isOf({ uid, generation }: Known, { metadata }: StoredObject): boolean {
   return uid === metadata.uid && generation === metadata.generation
 }
 
-function idOf(object: StoredObject): string {
+/** One string per object. */
+export function idOf(object: StoredObject): string {
   return keyToString(keyOf(refOf(object)))
 }

@@ -1,3 +1,4 @@
+import { jsonIn } from '../../../kube/basics/json.ts'
 import type { StoredObject } from '../../../kube/object.ts'
 import type { StaticAnswer } from '../proxy/routing/static-answer.ts'
 
@@ -6,7 +7,7 @@ export function readStaticAnswers(text: string): {
   readonly answers: readonly StaticAnswer[]
   readonly problems: readonly string[]
 } {
-  const listed = parse(text)
+  const listed = jsonIn(text)
   if (!Array.isArray(listed)) return { answers: [], problems: [`must be a JSON list such as ${example}`] }
   const answers: StaticAnswer[] = []
   const problems: string[] = []
@@ -71,14 +72,6 @@ const types: Readonly<Record<string, string>> = {
 
 function typeOf(name: string): string {
   return types[name.slice(name.lastIndexOf('.') + 1).toLowerCase()] ?? 'application/octet-stream'
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }
 
 /** The answer, or the field that is wrong and why. */

@@ -1,6 +1,6 @@
+import { idOf } from '../model/scales.ts'
 import { decidePower, type PowerDecision } from '../../../apis/environment-sleep.ts'
-import { keyOf, keyToString } from '../../../kube/key.ts'
-import { refOf, type StoredObject } from '../../../kube/object.ts'
+import type { StoredObject } from '../../../kube/object.ts'
 import type { ScaleTarget } from '../cluster/act.ts'
 import type { Core } from '../cluster/core.ts'
 import { persistedLastUsed } from '../cluster/observe.ts'
@@ -173,8 +173,4 @@ export class Governance {
 function asleepUnlessReady(object: StoredObject, replicas: number | undefined): boolean {
   if (replicas === 0) return asleepSince(object) !== undefined
   return !isReady(object)
-}
-
-function idOf(object: StoredObject): string {
-  return keyToString(keyOf(refOf(object)))
 }

@@ -10,7 +10,7 @@ import {
   type StoredObject,
   placeOf,
 } from '../../../kube/object.ts'
-import { isStatusError } from '../../../kube/status-error.ts'
+import { isStatusError, messageOf } from '../../../kube/status-error.ts'
 import type { EventRecorder } from '../../../runtime/observability/event-recorder.ts'
 import { Actions, isOurs as isOurMade } from '../cluster/act.ts'
 import { isOnDemand, onDemandLabel } from '../model/annotations.ts'
@@ -225,8 +225,4 @@ async function collect<T extends StoredObject = StoredObject>(
     if (!isForeign && !isStatusError(error, 'NotFound')) unread.push(`${type.plural}: ${messageOf(error)}`)
   }
   return found
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
 }

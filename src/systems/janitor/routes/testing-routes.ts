@@ -1,3 +1,4 @@
+import { jsonIn } from '../../../kube/basics/json.ts'
 import { cleanupCandidate, type CandidateStatus, type CleanupCandidate } from '../../../apis/cleanup-candidate.ts'
 import { formatTime } from '../../../kube/time.ts'
 import type { Route, RouteRequest, RouteResponse } from '../../../runtime/http/route.ts'
@@ -77,11 +78,8 @@ export function testingRoutes(ports: WorkPorts, { resourceIds }: TestingOptions)
 }
 
 function markRequestIn(body: string | undefined): MarkRequest | undefined {
-  try {
-    return Object(JSON.parse(body || '{}')) as MarkRequest
-  } catch {
-    return undefined
-  }
+  const value = jsonIn(body || '{}')
+  return value === undefined ? undefined : (Object(value) as MarkRequest)
 }
 
 /** Marks a resource that a policy targets, whether or not a rule matches: the next cycle lifts a mark that none does. */

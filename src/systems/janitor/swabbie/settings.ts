@@ -1,3 +1,4 @@
+import { isRecord } from '../../../kube/basics/json.ts'
 import { ConfigError } from '../../../client/cluster-config.ts'
 import { limits } from '../../../parsing/limits.ts'
 import { readYaml } from '../../../parsing/yaml-text.ts'
@@ -129,8 +130,4 @@ function expanded(values: Readonly<Record<string, unknown>>): Record<string, unk
     result[head] = isRecord(result[head]) ? { ...result[head], ...rest } : rest
   }
   return result
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -1,3 +1,4 @@
+import { isRecord, jsonIn } from '../../../kube/basics/json.ts'
 import type { ProcessParts } from '../../../runtime/process-parts.ts'
 import { pipeline as pipelineKind, type Pipeline } from '../../../apis/pipeline.ts'
 import { ignoring } from '../../../kube/status-error.ts'
@@ -253,14 +254,8 @@ function partsOf({ path }: RouteRequest, pattern: RegExp): string[] {
 /** The body as a JSON object; undefined when it is something else or too large. */
 function jsonOf(body: Uint8Array): Record<string, unknown> | undefined {
   if (body.byteLength > maxBodyBytes) return undefined
-  try {
-    const value: unknown = JSON.parse(Buffer.from(body).toString('utf8'))
-    return typeof value === 'object' && value !== null && !Array.isArray(value)
-      ? (value as Record<string, unknown>)
-      : undefined
-  } catch {
-    return undefined
-  }
+  const value = jsonIn(Buffer.from(body).toString('utf8'))
+  return isRecord(value) ? value : undefined
 }
 
 function textOf(value: unknown): string | undefined {

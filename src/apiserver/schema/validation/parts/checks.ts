@@ -1,5 +1,5 @@
 import { invalidValue, required, unsupported, type FieldError } from '../../types/field-error.ts'
-import { isRecord } from '../../types/set-own.ts'
+import { isRecord } from '../../../../kube/basics/json.ts'
 import type { NameCheck } from '../../../../kube/names.ts'
 
 /** A part of an object under validation. */
