@@ -9,6 +9,7 @@ import { departure, type Departure } from '../src/apis/departure.ts'
 import type { KubeObject, StoredObject } from '../src/kube/object.ts'
 import { cleanerController } from '../src/systems/cleaner/controller.ts'
 import { cleanerOf, configMap, releaseHolder, target } from './cleaners.ts'
+import { classOf, deploymentOf, namespaceOf } from './environments/environments-world.ts'
 import { startWorld, type World } from './world.ts'
 
 let world: World
@@ -209,6 +210,30 @@ describe('forecast of Services and releases', () => {
       expect.arrayContaining(['leaves ConfigMap', 'sleeps Deployment']),
     )
     expect(said.until).toBe(world.clock.now() + 30 * day)
+  })
+
+  it('says why an environment sleeps and wakes, and that waking by its schedule is no use', async () => {
+    await world.create(classOf({ sleep: { awake: 'Mon-Fri 08:00-18:00 UTC', idleAfter: '30m' }, channels: [] }))
+    await world.create(namespaceOf())
+    await world.create(deploymentOf())
+    await world.create({
+      apiVersion: 'v1',
+      kind: 'Service',
+      metadata: { name: 'shop', namespace: 'shop-pr-42', annotations: { 'proxless/deployment': 'shop' } },
+      spec: { selector: { app: 'shop' }, ports: [{ port: 80, targetPort: 8080 }] },
+    })
+    const said = await forecast(world.client, { config, now: world.clock.now(), forMs: 10 * day })
+    const about = (kind: string) => said.events.filter(({ object }) => object.kind === kind)
+    expect(new Set(about('Deployment').map(({ what, why }) => `${what}: ${why}`))).toEqual(
+      new Set([
+        'sleeps: Scaled from 2 to 0: its awake hours have ended.',
+        'wakes: Scaled to 2: its awake hours have begun.',
+        expect.stringMatching(/^leaves: /),
+      ]),
+    )
+    expect(about('Namespace')).toMatchObject([{ what: 'leaves', why: 'it was not used' }])
+    const leavesAt = about('Namespace')[0]!.at - world.clock.now()
+    expect(Math.abs(leavesAt - 7 * day)).toBeLessThan(0.1 * day)
   })
 
   it('uninstalls a Helm release after its pre-delete Job, which succeeds', async () => {

@@ -8,6 +8,7 @@ import type { StoreEvent } from '../apiserver/store/store.ts'
 import { circuitPrefix, doorStateName } from '../departures/door/door-state.ts'
 import { read as readPage } from '../departures/records/page-text.ts'
 import { groupResource, refOf, type KubeObject, type ObjectRef, type StoredObject, placeOf } from '../kube/object.ts'
+import { dueSentences } from '../systems/environments/decision/describe.ts'
 import { sentenceFor } from '../systems/janitor/model/because.ts'
 import { sentenceOf, type Because } from '../apis/pipeline-reasons.ts'
 import type { ForecastEvent, EventType } from './event.ts'
@@ -77,6 +78,7 @@ const departureSentences: Readonly<Record<string, string>> = {
   'requirement-gone': 'its dependency is deleted',
   'owners-gone': 'all its owners are deleted',
   deleted: 'a user deletes it',
+  ...dueSentences,
 }
 
 function candidateEvents({ type, document, previous }: StoreEvent, at: number): readonly ForecastEvent[] {
@@ -172,9 +174,8 @@ function scaleEvents({ type, document, previous }: StoreEvent, at: number): read
   if (from === undefined || to === undefined || from === to) return []
   const object: ObjectRef = refOf(document.value)
   const common = { at, system: 'activator', object } as const
-  return to < from
-    ? [{ ...common, what: 'sleeps', because: 'idle', why: `no request for its idle time: ${from} → ${to} replicas` }]
-    : [{ ...common, what: 'wakes', because: 'hours', why: `its awake hours begin: ${from} → ${to} replicas` }]
+  const what = to < from ? 'sleeps' : 'wakes'
+  return [{ ...common, what, because: what, why: `${from} → ${to} replicas` }]
 }
 
 function replicasOf({ spec }: StoredObject): number | undefined {

@@ -1,5 +1,5 @@
 import type { Client } from '../../client/client.ts'
-import { EventRecorder } from '../../runtime/observability/event-recorder.ts'
+import { EventRecorder, type EventNote, type EventSubject } from '../../runtime/observability/event-recorder.ts'
 import { silentLogger } from '../../runtime/observability/log.ts'
 import { quietClock } from '../../runtime/time/quiet-clock.ts'
 import { VirtualClock } from '../../runtime/time/virtual-clock.ts'
@@ -21,7 +21,7 @@ import {
   readSnapshot,
   type ClusterSnapshot,
 } from '../../forecast/cluster-snapshot.ts'
-import { describeRef } from '../../kube/object.ts'
+import { describeRef, refOf, type ObjectRef } from '../../kube/object.ts'
 import type { Forecast, ForecastEvent } from '../../forecast/event.ts'
 import { type ExternalPorts, recordedPorts } from '../../forecast/recorded-ports.ts'
 import { RecordedForge } from '../../forecast/recorded-forge.ts'
@@ -67,7 +67,10 @@ export async function forecastSnapshot(snapshot: ClusterSnapshot, options: Forec
     onUnread: (what) => void unread.push(what),
     onClose: (close) => closing.defer(close),
   })
-  const instance = instanceOn(copy, { clock, config: { ...options.config, recordSecrets: false }, external })
+  const reasons = new Map<string, string>()
+  const reasonOf = (object: ObjectRef, at: number) => `${at} ${describeRef(object)}`
+  const note = (object: ObjectRef, message: string) => void reasons.set(reasonOf(object, clock.now()), message)
+  const instance = instanceOn(copy, { clock, config: { ...options.config, recordSecrets: false }, external, note })
   void copy.bonds.follow(instance.informers, copy.client)
   const stopWatching = copy.store.subscribe((changes) => {
     for (const change of changes) {
@@ -80,7 +83,11 @@ export async function forecastSnapshot(snapshot: ClusterSnapshot, options: Forec
   await advance({ instance, clock, copy, problems }, options)
   const until = clock.now()
   stopWatching()
-  const foretold = eachOnce(events.toSorted((left, right) => left.at - right.at))
+  const explained = events.map((event) => {
+    const isScaled = event.what === 'sleeps' || event.what === 'wakes'
+    return isScaled ? { ...event, why: reasons.get(reasonOf(event.object, event.at)) ?? event.why } : event
+  })
+  const foretold = eachOnce(explained.toSorted((left, right) => left.at - right.at))
   await stop(instance, clock)
   await options.onEnd?.(copy.client)
   signal?.throwIfAborted()
@@ -123,10 +130,18 @@ function instanceOn(
     clock,
     config,
     external,
-  }: { readonly clock: VirtualClock; readonly config: Config; readonly external: ExternalPorts },
+    note,
+  }: {
+    readonly clock: VirtualClock
+    readonly config: Config
+    readonly external: ExternalPorts
+    /** Receives why a workload was scaled. */
+    readonly note: (object: ObjectRef, message: string) => void
+  },
 ): Instance {
   const log = silentLogger
-  const events = new SilentEventRecorder('sojourn', { client, clock, log })
+  const events = new ScalingRecorder('sojourn', { client, clock, log })
+  events.onScaled = note
   const embedded = embeddedAccess(server)
   return createInstance({
     config,
@@ -141,9 +156,13 @@ function instanceOn(
   })
 }
 
-/** Drops Events: nothing reads them in a forecast. */
-class SilentEventRecorder extends EventRecorder {
-  override record(): void {}
+/** Drops Events, but tells why workloads were scaled: nothing else reads them in a forecast. */
+class ScalingRecorder extends EventRecorder {
+  onScaled: (object: ObjectRef, message: string) => void = () => {}
+
+  override record(about: EventSubject, { reason, message }: EventNote): void {
+    if ('metadata' in about && (reason === 'Slept' || reason === 'Woken')) this.onScaled(refOf(about), message)
+  }
 }
 
 interface Running {

@@ -100,6 +100,19 @@ describe('sleep by schedule', () => {
     ])
   })
 
+  it('takes its own wake for no use', async () => {
+    await cluster.addApp('web', { 'proxless/ttl-seconds': '120' }, 2)
+    await annotate(deployments, 'web', { 'proxless/last-used': '2026-11-18T12:00:00Z' })
+    await annotate(namespaces, namespace, { 'sojourn.dev/awake': oneMinuteBreak })
+    await using _ = await startReplica(server.transport, { clock })
+    await until(async () => (await replicasOf('web')) === 0)
+    await until(async () => (await replicasOf('web')) === 2)
+    const wokenAt = clock.now()
+    await untilTime(wokenAt + 40_000)
+    const { 'proxless/last-used': usedAt = '' } = (await get(deployments, 'web')).metadata.annotations ?? {}
+    expect(Date.parse(usedAt)).toBeLessThan(evening + 30_000)
+  })
+
   const annotateReady = (name: string) =>
     cluster.client.patch(
       statefulSets,

@@ -96,6 +96,24 @@ describe('decide', () => {
       { rule: { awakeUntil: now + minute } },
       { do: 'stay', because: 'office-hours', until: now + minute },
     ],
+    [
+      'leaves to its Services what no sleep rule is about',
+      { workload: { replicas: 0, isSlept: true }, power: { wants: 'Awake', because: 'no-sleep-rule' } },
+      { do: 'stay', because: 'asleep' },
+    ],
+    [
+      'wakes what lost its sleep rule and has no Service',
+      { workload: { replicas: 0, isSlept: true }, rules: [], power: { wants: 'Awake', because: 'no-sleep-rule' } },
+      { do: 'wake', because: 'no-sleep-rule' },
+    ],
+    ...(['no-class', 'no-such-schedule'] as const).map(
+      (because) =>
+        [
+          `keeps awake what it woke because of ${because}, however idle it is`,
+          { power: { wants: 'Awake', because } },
+          { do: 'stay', because },
+        ] satisfies [string, Given, Record<string, unknown>],
+    ),
     ...(['recently-used', 'new', 'deployed', 'use-unknown', 'paused'] as const).map(
       (because) =>
         [

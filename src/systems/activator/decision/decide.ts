@@ -111,10 +111,11 @@ function byPower(observed: Observed, workload: Workload, power: PowerDecision, n
   const { wants, because, until } = power
   const least = leastOf(rules, observed.least)
   if (because === 'being-deleted') return stay(because)
+  // Without a sleep rule the Services decide, where there are any: both would undo what the other does.
+  if (because === 'no-sleep-rule' && rules.length > 0) return undefined
   if (wants === 'Awake' && workload.replicas <= least && workload.isSlept)
     return decideWake(workload, { rules, least, because, wake, waiting: usage.waiting }, now)
-  const isKept = wants === 'Awake' && (because === 'awake-hours' || because === 'by-hand')
-  if (isKept && workload.replicas > 0) return stay(because, until)
+  if (wants === 'Awake' && because !== 'requested' && workload.replicas > 0) return stay(because, until)
   if (wants === 'Asleep' && workload.replicas > least && usage.waiting === 0)
     return decideSleep(workload, because, least)
   return rules.length === 0 ? stay(workload.replicas === 0 ? 'asleep' : because, until) : undefined

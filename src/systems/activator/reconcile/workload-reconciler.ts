@@ -52,8 +52,8 @@ export function persistEveryMs(ttlMs: number): number {
 /** Carries out what `decide` says about a workload: wake it, put it to sleep or leave it. */
 export class WorkloadReconciler {
   readonly #parts: WorkloadReconcilerParts
-  /** Replicas when last looked at: a rise from zero that this replica did not cause counts as a use. */
-  readonly #seen = new Map<string, number>()
+  /** Workloads that had no replicas when last looked at, and whether Sojourn kept them so. */
+  readonly #resting = new Map<string, { readonly isSlept: boolean }>()
   /** Routes whose persisted last use has been taken into account. */
   readonly #recalled = new Set<string>()
   /** Workloads that are named and were not there when last looked at. */
@@ -279,7 +279,7 @@ export class WorkloadReconciler {
     const version = await actions.sleep(target, { ...decision, lastUsedAt: used, wakeMs, now: now() })
     if (replicas === 0) publisher.noteAsleep(id, version)
     wakeAttempts.forget(id)
-    this.#seen.set(id, replicas)
+    if (replicas === 0) this.#resting.set(id, { isSlept: true })
     this.#expect(subject, version)
     const idle = `idle for ${formatDuration(Math.floor((now() - lastUsedAt) / 1000) * 1000)}`
     log.info('put to sleep', { workload: id, because, former })
@@ -307,8 +307,12 @@ export class WorkloadReconciler {
     const { usage, now } = this.#parts
     const at = now()
     const persisted = persistedLastUsed(object)
-    const rose = this.#seen.get(id) === 0 && replicas > 0
-    this.#seen.set(id, replicas)
+    const rested = this.#resting.get(id)
+    const isSlept = asleepSince(object) !== undefined
+    // A wake by any replica removes the mark of the sleep in the same write, and notes a request as the last use.
+    const rose = replicas > 0 && rested !== undefined && (isSlept || !rested.isSlept)
+    if (replicas > 0) this.#resting.delete(id)
+    else this.#resting.set(id, { isSlept })
     for (const { id: route, settings } of routes) {
       if (persisted !== undefined) {
         // Uses since the last write were known only to a process that is gone: assume the latest possible one.
@@ -421,7 +425,7 @@ export class WorkloadReconciler {
     const { lastUsedAt } = usage.of(routes, now())
     const ttlMs = Math.max(...routes.map(({ settings }) => settings.scaling.ttlMs))
     const persisted = persistedLastUsed(object) ?? 0
-    const isNews = lastUsedAt - persisted >= persistEveryMs(ttlMs) && this.#seen.get(id) !== 0
+    const isNews = lastUsedAt - persisted >= persistEveryMs(ttlMs) && !this.#resting.has(id)
     if (!isUnmarked && !isNews) return false
     const version = await actions.mark(target, {
       ...(isUnmarked ? { onDemand: true } : {}),
@@ -462,7 +466,7 @@ export class WorkloadReconciler {
       return isOurs ? wakeAt(now() + retryMs) : settled
     wakeAttempts.forget(id)
     governance.forget(id)
-    this.#seen.delete(id)
+    this.#resting.delete(id)
     this.#absent.delete(id)
     this.#wakeMs.delete(id)
     if (!isOurs || dryRun) return settled

@@ -127,6 +127,23 @@ describe('when an environment sleeps and wakes next', () => {
       { wakesAt: at(now + 20 * hour) },
     ],
     [
+      'wakes after a sleep by hand where the class has no sleep rule',
+      {
+        workloads: [asleep],
+        power: { power: 'Asleep', powerSince: at(now - minute), powerUntil: at(now + 2 * hour) },
+      },
+      { wakesAt: at(now + 2 * hour) },
+    ],
+    [
+      'is not woken by a class without a sleep rule where Services decide',
+      {
+        services: [routed],
+        workloads: [asleep],
+        power: { power: 'Asleep', powerSince: at(now - minute), powerUntil: at(now + 2 * hour) },
+      },
+      {},
+    ],
+    [
       'does not wake at the end of a sleep by hand that idleness goes on',
       {
         spec: { sleep: { idleAfter: '1h' } },

@@ -6,7 +6,16 @@ import { formatTime, parseTime } from '../../../kube/time.ts'
 import type { Seen } from '../../../forges/pull-requests.ts'
 import { report } from './conditions.ts'
 import { phaseOf } from './describe.ts'
-import { lastRequestAt, ownerOf, urlsOf, useProblem, workloadFacts, type Observed, type Problem } from './facts.ts'
+import {
+  isOnDemand,
+  lastRequestAt,
+  ownerOf,
+  urlsOf,
+  useProblem,
+  workloadFacts,
+  type Observed,
+  type Problem,
+} from './facts.ts'
 import { readClass, type ClassRules } from './rules.ts'
 import { decideStay, type PullFacts, type StayDecision, type StayFacts } from './stay.ts'
 
@@ -233,7 +242,12 @@ function powerDecider(
     lastRequestAt: lastRequestAt(observed.workloads),
     isUseVisible: useProblem(observed) === undefined,
   }
-  return (at) => decidePower(rule, { ...facts, window: windowAt(at) }, at)
+  const isServed = observed.services.some(isOnDemand)
+  return (at) => {
+    const power = decidePower(rule, { ...facts, window: windowAt(at) }, at)
+    // There the activator leaves it to the Services.
+    return isServed && power.because === 'no-sleep-rule' ? { ...power, wants: 'AsIs' } : power
+  }
 }
 
 /** When the environment falls asleep or wakes if nothing happens; undefined when it does not, or wants it already. */

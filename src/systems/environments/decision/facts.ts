@@ -93,15 +93,19 @@ export function urlsOf(services: readonly StoredObject[]): string[] {
 /** Why a listed sign of use cannot be read; undefined when all can. Requests are seen only where the activator serves a Service. */
 export function useProblem({ rules, services }: Observed): Problem | undefined {
   if (!rules?.uses.has('Traffic')) return undefined
-  const served = services.map((service) => ({ name: service.metadata.name, claim: onDemandOf(service) }))
-  if (served.some(({ claim }) => claim?.status === 'True')) return undefined
-  const refused = served.find(({ claim }) => claim)
-  return refused?.claim
-    ? { reason: 'ServiceNotServed', message: `Service ${refused.name}: ${refused.claim.message}` }
+  if (services.some(isOnDemand)) return undefined
+  const refused = services.find(onDemandOf)
+  return refused
+    ? { reason: 'ServiceNotServed', message: `Service ${refused.metadata.name}: ${onDemandOf(refused)?.message}` }
     : {
         reason: 'NoProxiedService',
         message: 'no Service is served by the proxy: annotate one with proxless/deployment and proxless/domains',
       }
+}
+
+/** Whether the activator serves a Service. */
+export function isOnDemand(service: StoredObject): boolean {
+  return onDemandOf(service)?.status === 'True'
 }
 
 /** What the activator says of a Service: the annotations alone do not make the proxy serve it. */
