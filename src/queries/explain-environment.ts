@@ -35,9 +35,11 @@ function lifeOf({ metadata, spec, status }: Environment & StoredObject, now: num
     const instant = timeOf(time)
     return instant === undefined ? [] : [`${text} ${when(instant, now)}`]
   }
+  const isHeld = /\bheld\b/.test(message ?? '')
   return [
     `Environment ${metadata.name} of class ${spec.className} is ${phase ?? 'not read yet'}${message ? `: ${message}` : ''}`,
     ...(ready?.status === 'False' ? [`It is not Ready: ${ready.message}`] : []),
+    ...powerOf(spec, status?.because),
     ...failing('UseVisible').map(
       (why) => `Its use cannot be seen, so it neither sleeps when idle nor is deleted as unused: ${why}`,
     ),
@@ -46,9 +48,24 @@ function lifeOf({ metadata, spec, status }: Environment & StoredObject, now: num
     ...(lastUsedAt ? [`It was last used ${formatAge(now - (timeOf(lastUsedAt) ?? now))} ago (${lastUsedBy})`] : []),
     ...at('Its workloads sleep', sleepsAt),
     ...at('Its workloads wake', wakesAt),
-    ...at('It is deleted with its Namespace', deletesAt),
+    ...at(isHeld ? 'Its deletion is due, and held as said above,' : 'It is deleted with its Namespace', deletesAt),
     ...(deletesAt ? [`To keep it, run: sojourn keep ${metadata.namespace ?? metadata.name} --for 3d`] : []),
   ]
+}
+
+/** Why it is asleep or awake, where the times of its next change do not tell. */
+function powerOf({ power, powerUntil }: Environment['spec'], because: string | undefined): readonly string[] {
+  const byHand = `It is ${power === 'Awake' ? 'kept awake' : 'asleep'} by hand until ${powerUntil}`
+  const sentences: Readonly<Partial<Record<string, string>>> = {
+    'by-hand': power === 'Asleep' ? `${byHand}; a request wakes it` : byHand,
+    new: 'Nothing in it sleeps for a while after its creation: sleep.grace of the class',
+    deployed: 'Nothing in it sleeps for a while after a deploy: sleep.grace of the class',
+    'awake-hours': 'It is kept awake in the awake hours of its class',
+    'outside-awake-hours': 'It is outside the awake hours of its class',
+    'no-sleep-rule': 'Its class has no sleep rule: its Services put their workloads to sleep by their TTL',
+    paused: 'Its class is paused: nothing is scaled or deleted by it',
+  }
+  return [sentences[because ?? ''] ?? []].flat()
 }
 
 function timeOf(text: string | undefined): number | undefined {

@@ -63,10 +63,11 @@ describe('explain of an environment', () => {
 
   it('tells its life for itself and its Namespace, and the date for what is in it', async () => {
     await create(environment, 'shop', {
-      spec: { className: 'preview' },
+      spec: { className: 'preview', power: 'Asleep', powerSince: at(-1), powerUntil: at(2) },
       status: {
         phase: 'Asleep',
-        message: 'it sleeps until a request comes',
+        because: 'by-hand',
+        message: 'will be deleted on some day; held while the pull request cannot be read',
         lastUsedAt: at(-5),
         lastUsedBy: 'Traffic',
         deletesAt: at(30),
@@ -81,13 +82,15 @@ describe('explain of an environment', () => {
     const inside = await configMap('of-environment')
     const life = await said(environment.type, 'shop')
     expect(life).not.toContain('The environments says')
-    expect(life).toContain('Environment shop of class preview is Asleep: it sleeps until a request comes.')
+    expect(life).toContain('Environment shop of class preview is Asleep: will be deleted on some day; held while')
+    expect(life).toMatch(/It is asleep by hand until .*; a request wakes it\./)
     expect(life).toContain('It is not Ready: class "preview" does not exist.')
     expect(life).not.toContain('Its use cannot be seen')
     expect(life).toContain('Its pull request cannot be read, so it is not deleted: the Secret has no token.')
     expect(life).toContain('Its owner could not be told, so it is not deleted: mail: refused.')
     expect(life).toMatch(/It was last used 5h\S* ago \(Traffic\)/)
-    expect(life).toMatch(/It is deleted with its Namespace at .*, in 29h/)
+    expect(life).not.toContain('It is deleted with its Namespace')
+    expect(life).toMatch(/Its deletion is due, and held as said above, at .*, in 29h/)
     expect(life).toContain('To keep it, run: sojourn keep team --for 3d.')
     expect(await said(namespaces, 'team')).toContain('Environment shop of class preview is Asleep')
     expect(await said(configMaps, inside.metadata.name)).toMatch(/It is deleted with environment shop at .*, in 29h/)
