@@ -220,6 +220,37 @@ describe('the use of an environment', () => {
   })
 })
 
+describe('a request soon after the last one', () => {
+  const deleted = (after: string, warnBefore: string): Given => ({
+    spec: { sleep: { idleAfter: '30m' }, delete: { after, warnBefore } },
+    services: [routed],
+    workloads: [usedAt(now - minute)],
+  })
+  const before = (ms: number): EnvironmentStatus => ({
+    lastUsedAt: at(now - ms),
+    lastUsedBy: 'Traffic',
+    deployed: { hash: statusOf(deleted('7d', '1d')).deployed!.hash, at: created },
+  })
+
+  it('is not written while no deletion is near: each would be a write', () => {
+    const given = { ...deleted('7d', '1d'), status: before(5 * minute) }
+    expect(statusOf(given).lastUsedAt).toBe(at(now - 5 * minute))
+  })
+
+  it('moves a date that is near: what is in use is not announced', () => {
+    const status = statusOf({ ...deleted('4m', '1m'), status: before(5 * minute) })
+    expect(status.lastUsedAt).toBe(at(now - minute))
+    expect(status.announcement).toBeUndefined()
+  })
+
+  it('withdraws an announcement', () => {
+    const announcement = { reason: 'unused', date: at(now + day), writtenAt: at(now), generation: 1 } as const
+    const status = statusOf({ ...deleted('7d', '1d'), status: { ...before(5 * minute), announcement } })
+    expect(status.lastUsedAt).toBe(at(now - minute))
+    expect(status.announcement).toBeUndefined()
+  })
+})
+
 describe('a condition that stays true', () => {
   it.each<[string, Given]>([
     ['LimitExceeded', { around: { isBeyondLimit: true } }],

@@ -223,10 +223,13 @@ function usage(observed: Observed, hash: string, now: number): Partial<Environme
   ] as const
   const latest = signs.reduce((best, sign) => ((sign.at ?? -1) > (best.at ?? -1) ? sign : best))
   if (latest.at === undefined) return { deployed }
-  // Requests after a request are written now and then only; the first one after anything else is news.
+  const { afterMs = Infinity, staleMs = Infinity, warnMs = 0 } = rules ?? {}
+  const pauseMs = Math.max(300_000, Math.min(3_600_000, (rules?.afterMs ?? 0) / 50))
+  // Requests after a request are written now and then only; the first one after anything else, and those that move a near date, are news.
+  const isNear =
+    status.announcement !== undefined || now >= (former ?? 0) + Math.min(afterMs, staleMs) - warnMs - pauseMs
   const isRepeated = latest.by === 'Traffic' && status.lastUsedBy === 'Traffic'
-  const stepMs = isRepeated ? Math.max(300_000, Math.min(3_600_000, (rules?.afterMs ?? 0) / 50)) : 1000
-  if (former !== undefined && latest.at < former + stepMs) return { deployed }
+  if (former !== undefined && latest.at < former + (isRepeated && !isNear ? pauseMs : 1000)) return { deployed }
   return { deployed, lastUsedAt: formatTime(latest.at), lastUsedBy: latest.by }
 }
 
