@@ -39,8 +39,19 @@ export const guards: readonly Guard[] = [
     ['keeps nothing beyond the maximum age', 'Math.min(keepUntil ?? 0, oldest)', '(keepUntil ?? 0)'],
   ]),
   ...inFile('src/systems/environments/decision/facts.ts', [
-    ['through a Service that the activator refuses', "claim?.status === 'True'", 'claim'],
-    ['while the activator has not said that it serves one', "claim?.status === 'True'", "claim?.status !== 'False'"],
+    [
+      'through a Service that the activator refuses',
+      "return onDemandOf(service)?.status === 'True'",
+      'return onDemandOf(service) !== undefined',
+    ],
+    [
+      'while the activator has not said that it serves one',
+      "return onDemandOf(service)?.status === 'True'",
+      "return onDemandOf(service)?.status !== 'False'",
+    ],
+  ]),
+  ...inFile('src/systems/environments/decision/assess.ts', [
+    ['moves a date that is near', 'isRepeated && !isNear', 'isRepeated'],
   ]),
   ...inFile('src/systems/activator/model/power-kinds.ts', [
     ['restores an environment with all workloads asleep', '[annotation.asleepSince]: formatTime(now)', ''],
