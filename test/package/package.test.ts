@@ -15,7 +15,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { ensureTool, whyUnavailable } from '../../scripts/reference-cluster/tools.ts'
-import { run, Started, type Program } from './started.ts'
+import { run, runBeside, Started, type Program } from './started.ts'
 import { parse } from 'yaml'
 
 const root = join(import.meta.dirname, '../..')
@@ -171,13 +171,18 @@ describe.each(Object.entries(programs))('the %s', (_, program) => {
     expect((await up.call('/ui/main.js')).status).toBe(200)
     const status = run(program, 'status', '-A', '-o', 'yaml', '--kubeconfig', up.kubeconfig)
     expect(status).toMatchObject({ status: 0, stdout: expect.stringContaining('preview') })
+    const second = run(program, 'up', '--data', up.data, '--port', '0', '--proxy-port', '0')
+    expect(second).toMatchObject({ status: 2, stderr: expect.stringContaining('in use by another sojourn (pid') })
     expect(await up.stop()).toBe(0)
   })
+})
 
-  it('plays the whole demo', async () => {
+// The demo waits for a minute rather than computes.
+describe.concurrent.each(Object.entries(programs))('the %s', (_, program) => {
+  it('plays the whole demo', async ({ expect }) => {
     const up = await Started.up(program)
-    const { status, stdout, stderr } = run(program, 'demo', '--kubeconfig', up.kubeconfig)
-    expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
+    const { stdout, stderr } = await runBeside(program, 'demo', '--kubeconfig', up.kubeconfig)
+    expect(stderr).toBe('')
     expect(stdout).toContain('Hello from the shop')
     expect(await up.stop()).toBe(0)
   })

@@ -1,10 +1,11 @@
-import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
+import { execFile, spawn, spawnSync, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import type { IncomingMessage } from 'node:http'
 import { request } from 'node:https'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 
 /** A way to run the program: its command and the only environment it gets. */
 export interface Program {
@@ -18,9 +19,15 @@ export function run({ command: [file = '', ...first], env }: Program, ...args: r
   return { status, stdout, stderr }
 }
 
+/** Runs one command to its end while others run; rejects unless it ends with 0. */
+export function runBeside({ command: [file = '', ...first], env }: Program, ...args: readonly string[]) {
+  return promisify(execFile)(file, [...first, ...args], { env, cwd: tmpdir() })
+}
+
 /** `sojourn up` of the program under test, on free ports and a folder of its own. */
 export class Started {
   readonly api: string
+  readonly data: string
   readonly kubeconfig: string
   /** From the start of the process to its ready line. */
   readonly readyAfterMs: number
@@ -32,7 +39,8 @@ export class Started {
     this.#folder = folder
     this.api = ready.api
     this.readyAfterMs = ready.afterMs
-    this.kubeconfig = join(folder, 'data/kubeconfig')
+    this.data = join(folder, 'data')
+    this.kubeconfig = join(this.data, 'kubeconfig')
   }
 
   static async up({ command: [file = '', ...first], env }: Program): Promise<Started> {

@@ -1,24 +1,17 @@
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { ConfigError } from '../../client/cluster-config.ts'
 
-/** The data directory of one `sojourn up`, locked by one process at a time. */
-export interface DataDirectory {
-  readonly path: string
-  file(name: string): string
-  release(): void
-}
-
-/** Creates and locks the directory; throws ConfigError when a running process has it. */
-export function lockDataDirectory(path: string): DataDirectory {
+/** Creates the data directory of one `sojourn up` and locks it; throws ConfigError when a running process has it. */
+export function lockDataDirectory(path: string) {
   try {
     mkdirSync(path, { recursive: true, mode: 0o700 })
   } catch (error) {
-    throw new ConfigError(`cannot use ${path} as data directory: ${(error as Error).message}`, { cause: error })
+    throw new ConfigError(`${(error as Error).message}: choose another directory with --data`, { cause: error })
   }
   const lock = join(path, 'pid')
   takeLock(lock, path)
-  return { path, file: (name) => join(path, name), release: () => rmSync(lock, { force: true }) }
+  return { file: (name: string) => join(path, name), release: () => rmSync(lock, { force: true }) }
 }
 
 function takeLock(lock: string, path: string): void {
@@ -44,8 +37,8 @@ function isAlive(pid: number): boolean {
   if (!Number.isInteger(pid) || pid <= 0 || pid === process.pid) return false
   try {
     process.kill(pid, 0)
-    // After a reboot the pid may belong to another program.
-    return readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes('main.ts')
+    // After a reboot the pid may belong to another program. Ours is started as src/cli/main.ts, as the package's or as an executable.
+    return !existsSync('/proc/self') || /main\.ts|cli\.js|sojourn/.test(readFileSync(`/proc/${pid}/cmdline`, 'utf8'))
   } catch (error) {
     return (error as NodeJS.ErrnoException).code === 'EPERM'
   }
