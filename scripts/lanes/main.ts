@@ -11,8 +11,6 @@ const isChosen = ({ script, isInCi }: Lane) =>
 const rows: { lane: string; result: string; seconds: number }[] = []
 const failures: string[] = []
 const waiting = lanes.filter(isChosen)
-// The first lane needs all cores and tells most: it runs alone. The others wait for processes more than they compute.
-await runNext()
 await Promise.all(Array.from({ length: Number(atOnce) }, runAll))
 
 // Again at the end, where the reader of a log of an hour looks first.
