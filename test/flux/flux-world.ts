@@ -110,7 +110,8 @@ export class FluxWorld {
   }
 
   async until<T>(look: () => Promise<T | undefined | false>, what: string): Promise<T> {
-    const deadline = performance.now() + 300_000
+    // On a busy machine, sixteen promoters take minutes to start one after the other.
+    const deadline = performance.now() + 600_000
     for (;;) {
       const found = await look()
       if (found) return found

@@ -135,6 +135,6 @@ export function describePromotions(kind: Parameters<typeof FluxWorld.start>[0], 
       expect(promoter.crashed).toBe(false)
       expect(promoter.kills).toBeGreaterThan(5)
       console.warn(`${kind}: arrived after ${promoter.kills} promoters were killed`)
-    }, 900_000)
+    })
   })
 }

@@ -6,6 +6,6 @@ export default laneConfig({
   globalSetup: 'test/flux/flux-build.ts',
   // A file for each API server; both wait for Flux more than they compute.
   maxWorkers: 2,
-  testTimeout: 300_000,
-  hookTimeout: 300_000,
+  testTimeout: 900_000,
+  hookTimeout: 900_000,
 })
