@@ -33,7 +33,10 @@ import { lockDataDirectory } from './data-directory.ts'
 import { EmbeddedWorkloads } from './embedded-workloads.ts'
 import { publishEndpoints } from './endpoints.ts'
 import { forecastRoute } from '../dashboard/forecast-route.ts'
+import { shippedPolicies } from '../../admission/policies/policy.ts'
 import { registerKinds } from '../../admission/register-kinds.ts'
+import { clusterScoped } from '../../kube/core-types.ts'
+import { peopleManifests } from '../install/rbac.ts'
 import { recordAccess } from './record-access.ts'
 import { userDeletionRecords } from './user-deletion-records.ts'
 import { RouteTable } from '../core/route-table.ts'
@@ -65,8 +68,7 @@ export async function startUp(given: Config, log: Logger): Promise<Up> {
   const clock = systemClock
   const directory = lockDataDirectory(config.data)
   const store = openSqliteStore({ path: directory.file('store.db'), clock, durable: config.durable })
-  const workloads = new EmbeddedWorkloads()
-  const routes = new RouteTable()
+  const [workloads, routes] = [new EmbeddedWorkloads(), new RouteTable()]
   const [bonds, environments] = [new BondAdmission(), new EnvironmentAdmission(clock)]
   const warnings = config.only.includes('collector') ? [] : [noCollectorWarning(store, clock)]
   const notices = [unknownKindsHook(() => server.kinds.all()), ...warnings]
@@ -100,7 +102,8 @@ export async function startUp(given: Config, log: Logger): Promise<Up> {
     onError: reportTo(log),
   })
   const client = new Client(secretKeepingTransport(server.transportAs(sojournUser)))
-  await registerKinds(client).then(() => home.resolve(client))
+  await registerKinds(client).then(() => applyRolesOfPeople(client))
+  home.resolve(client)
   const clientAs = (user: RouteUser) => new Client(server.transportAs(user))
   const events = new EventRecorder('dashboard', { client, clock, log })
   routes.add(...dashboardRoutes({ clientAs, clock, own: client, events }), forecastRoute({ clientAs, clock, config }))
@@ -137,6 +140,13 @@ export async function startUp(given: Config, log: Logger): Promise<Up> {
       directory.release()
     },
   }
+}
+
+/** The ClusterRoles that users bind, as in a cluster that Sojourn is installed in. */
+async function applyRolesOfPeople(client: Client): Promise<void> {
+  const approver = shippedPolicies('approvals').filter(({ kind }) => kind === 'ClusterRole')
+  const type = clusterScoped('rbac.authorization.k8s.io/v1', 'ClusterRole')
+  for (const role of [...peopleManifests(), ...approver]) await client.apply(type, role, { force: true })
 }
 
 /** Logs errors that no request answers for, with what they are about. */
