@@ -1,5 +1,5 @@
 import type { Client } from '../client/client.ts'
-import { groupResource, type ResourceType } from '../kube/object.ts'
+import { groupResource, type ResourceType, type Place } from '../kube/object.ts'
 import { isStatusError } from '../kube/status-error.ts'
 
 /** Reads with a caller's rights. Kinds that the caller may not read are remembered, so that they are not taken for empty. */
@@ -28,11 +28,7 @@ export class Reader {
   }
 
   /** One object; undefined when it is not there, or may not be read. */
-  get<T>(
-    type: ResourceType,
-    place: { readonly namespace?: string; readonly name: string },
-    options: { readonly subresource?: string } = {},
-  ): Promise<T | undefined> {
+  get<T>(type: ResourceType, place: Place, options: { readonly subresource?: string } = {}): Promise<T | undefined> {
     return this.#tolerating(type, () => this.client.get<T>(type, place, options))
   }
 

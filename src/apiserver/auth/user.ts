@@ -1,3 +1,4 @@
+import type { Place } from '../../kube/object.ts'
 import type { User } from '../objects/contract/request.ts'
 
 export type { User }
@@ -35,9 +36,7 @@ export function serviceAccountUser({
 }
 
 /** Namespace and name of a ServiceAccount's user name; undefined for any other user. */
-export function parseServiceAccountUser(
-  userName: string,
-): { readonly namespace: string; readonly name: string } | undefined {
+export function parseServiceAccountUser(userName: string): Required<Place> | undefined {
   const [system, serviceaccount, namespace, name, ...rest] = userName.split(':')
   if (system !== 'system' || serviceaccount !== 'serviceaccount' || !namespace || !name || rest.length > 0)
     return undefined

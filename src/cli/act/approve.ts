@@ -1,3 +1,4 @@
+import type { Place } from '../../kube/object.ts'
 import { pipeline, type Pipeline } from '../../apis/pipeline.ts'
 import { whoAmI } from '../../client/access-review.ts'
 import type { Client } from '../../client/client.ts'
@@ -55,11 +56,7 @@ Examples:
 }
 
 /** Throws, with what there is instead, when there is no such Pipeline or it has no such environment; `*` is any. */
-export async function checkEnvironment(
-  client: Client,
-  place: { readonly namespace: string; readonly name: string },
-  environment: string,
-): Promise<void> {
+export async function checkEnvironment(client: Client, place: Required<Place>, environment: string): Promise<void> {
   const found = await client.get<Pipeline>(pipeline.type, place).catch(ignoring('NotFound'))
   if (!found)
     throw new StatusError(

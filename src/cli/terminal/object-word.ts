@@ -6,14 +6,8 @@ import { ignoring, StatusError } from '../../kube/status-error.ts'
 import { UsageError } from './command.ts'
 import { nearest } from './nearest.ts'
 
-/** An object a user named as KIND/NAME, with its type. */
-export interface NamedObject {
-  readonly type: DiscoveredType
-  readonly object: StoredObject
-}
-
 /** Finds the object KIND/NAME; KIND is any name that kubectl accepts for a kind. Where several groups have such a kind, the first that has the object. */
-export async function findObject(client: Client, word: string, namespace = 'default'): Promise<NamedObject> {
+export async function findObject(client: Client, word: string, namespace = 'default') {
   const places = await placesNamed(client, word, namespace)
   for (const { type, place } of places) {
     const object = await client.get<StoredObject>(type, place).catch(ignoring('NotFound'))

@@ -1,7 +1,7 @@
 import { departurePage } from '../../apis/departure-page.ts'
 import { departure, type Departure } from '../../apis/departure.ts'
 import type { Client } from '../../client/client.ts'
-import { placeOf, type KubeObject, type ResourceType, type StoredObject } from '../../kube/object.ts'
+import { placeOf, type KubeObject, type ResourceType, type StoredObject, type Place } from '../../kube/object.ts'
 import { ignoring, isStatusError } from '../../kube/status-error.ts'
 import type { DeleteTransaction, PlannedRead, Transact } from './depart-together.ts'
 
@@ -48,7 +48,7 @@ class Steps implements DeleteTransaction {
     ])
   }
 
-  read(type: ResourceType, place: { readonly namespace?: string; readonly name: string }): StoredObject | undefined {
+  read(type: ResourceType, place: Place): StoredObject | undefined {
     const key = keyOf(type, place)
     return this.#gone.has(key) ? undefined : this.#found.get(key)
   }
@@ -146,9 +146,6 @@ async function inParallel<T>(all: readonly T[], work: (each: T) => Promise<void>
   )
 }
 
-function keyOf(
-  { group, plural }: ResourceType,
-  { namespace = '', name }: { namespace?: string; name: string },
-): string {
+function keyOf({ group, plural }: ResourceType, { namespace = '', name }: Place): string {
   return `${plural}.${group}/${namespace}/${name}`
 }

@@ -2,14 +2,8 @@ import { dump } from 'js-yaml'
 import { encodeProtobuf, encodeWatchEvent } from '../../schema/wire/protobuf-writer.ts'
 import type { Encoding } from './answer.ts'
 
-/** A body and, where the encoding decides it, its Content-Type. */
-export interface Encoded {
-  readonly body: string | Buffer
-  readonly type?: string
-}
-
 /** The text or bytes of a value. A value without a protobuf form stays JSON, which its Content-Type tells. */
-export function encodeValue(value: unknown, encoding: Encoding): Encoded {
+export function encodeValue(value: unknown, encoding: Encoding) {
   if (encoding === 'yaml') return { body: yamlText(value), type: yamlType }
   const bytes = encoding === 'protobuf' ? encodeProtobuf(value) : undefined
   if (bytes) return { body: bytes, type: protobufType }

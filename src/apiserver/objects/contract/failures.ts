@@ -1,4 +1,4 @@
-import { groupResource } from '../../../kube/object.ts'
+import { groupResource, type Place } from '../../../kube/object.ts'
 import { StatusError, type StatusDetails } from '../../../kube/status-error.ts'
 import type { ServedKind } from '../../kinds/contract/served-kind.ts'
 
@@ -29,11 +29,7 @@ export const modifiedMeanwhile =
   'the object has been modified; please apply your changes to the latest version and try again'
 
 /** The 409 for a uid precondition that does not match. */
-export function uidMismatch(
-  type: ServedKind,
-  at: { namespace?: string; name: string },
-  uids: [string, string],
-): StatusError {
+export function uidMismatch(type: ServedKind, at: Place, uids: [string, string]): StatusError {
   const key = ['/registry', type.plural, ...(at.namespace ? [at.namespace] : []), at.name].join('/')
   return conflict(
     type,

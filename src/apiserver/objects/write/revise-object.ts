@@ -43,18 +43,11 @@ export interface ProposedUpdate {
   readonly isApplied?: boolean
 }
 
-/** The outcome of an update; without changes when nothing differs. */
-export interface UpdateDecision {
-  readonly document: Document
-  readonly changes: readonly Change[]
-  readonly warnings: readonly string[]
-}
-
 /**
  * Decides an update inside a store transaction: preconditions, defaults, managedFields, admission, validation,
  * generation. Removes a terminating object once nothing holds it.
  */
-export function reviseObject(ports: WritePorts, view: View, update: ProposedUpdate): UpdateDecision {
+export function reviseObject(ports: WritePorts, view: View, update: ProposedUpdate) {
   const { type, options, current } = update
   const old = current.value
   checkIdentity(update)

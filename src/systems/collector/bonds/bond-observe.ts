@@ -6,7 +6,7 @@ import { gitopsCluster } from '../../../apis/gitops-cluster.ts'
 import { sojournNamespace } from '../../../apis/group.ts'
 import type { Client } from '../../../client/client.ts'
 import { TransportError } from '../../../client/transport-error.ts'
-import { apiVersionOf, type ResourceType, type StoredObject, placeOf } from '../../../kube/object.ts'
+import { apiVersionOf, type ResourceType, type StoredObject, placeOf, type Place } from '../../../kube/object.ts'
 import { formatSelector, requirementsOf } from '../../../kube/selector.ts'
 import { ignoring, isStatusError, StatusError } from '../../../kube/status-error.ts'
 import type { Clock } from '../../../runtime/time/clock.ts'
@@ -163,11 +163,7 @@ export class BondObserver {
   }
 
   /** The status of a Bond tells whether its dependency exists, so its creator must be able to see that, or the dependency's namespace must permit it. */
-  async #refusedElsewhere(
-    self: Bond,
-    type: ResourceType,
-    place: { readonly namespace: string; readonly name: string },
-  ): Promise<DependencyFact | undefined> {
+  async #refusedElsewhere(self: Bond, type: ResourceType, place: Required<Place>): Promise<DependencyFact | undefined> {
     const { namespace } = self.metadata
     // What was found with the right to see it stays known: a hold must be released when its permission is withdrawn.
     if (place.namespace === namespace || self.status?.dependencyUid !== undefined) return undefined
@@ -265,11 +261,7 @@ const confirmMs = 60_000
 const silenceMs = 30_000
 
 /** Reads one object; undefined if it does not exist. Throws if the kind is no longer served: then NotFound says nothing about the object. */
-async function find(
-  home: Client,
-  type: ResourceType,
-  place: { readonly namespace?: string; readonly name: string },
-): Promise<StoredObject | undefined> {
+async function find(home: Client, type: ResourceType, place: Place): Promise<StoredObject | undefined> {
   const found = await home.get<StoredObject>(type, place, { metadataOnly: true }).catch(ignoring('NotFound'))
   if (found) return found
   const manifest = { apiVersion: apiVersionOf(type), kind: type.kind }

@@ -34,14 +34,8 @@ export interface Surroundings {
   readonly channels: readonly string[]
 }
 
-export interface Assessment {
-  readonly status: EnvironmentStatus
-  readonly stay: StayDecision
-  readonly until: number | undefined
-}
-
 /** Computes the next status of an environment and what to do. Pure. */
-export function assess(observed: Observed, around: Surroundings, now: number): Assessment {
+export function assess(observed: Observed, around: Surroundings, now: number) {
   const { environment } = observed
   const rules = observed.rules ?? noRules
   const workloads = workloadFacts(observed)

@@ -2,7 +2,7 @@ import { approval as approvalKind, type Approval, type ApprovalSpec } from '../.
 import { pipeline as pipelineKind, type Pipeline } from '../../../apis/pipeline.ts'
 import type { PipelineStatus } from '../../../apis/pipeline-status.ts'
 import type { Client } from '../../../client/client.ts'
-import type { KubeObject } from '../../../kube/object.ts'
+import type { KubeObject, Place } from '../../../kube/object.ts'
 import { isStatusError } from '../../../kube/status-error.ts'
 import type { Clock } from '../../../runtime/time/clock.ts'
 import { at } from '../decision/draft.ts'
@@ -24,7 +24,7 @@ export type ApprovalOutcome =
 /** Creates an Approval for the reconciler to act on. Throws NotFound for an unknown pipeline. */
 export async function approve(
   client: Client,
-  place: { readonly namespace: string; readonly name: string },
+  place: Required<Place>,
   given: { readonly request: ApprovalRequest; readonly clock: Clock },
 ): Promise<ApprovalOutcome> {
   const { request, clock } = given
@@ -47,11 +47,7 @@ export async function approve(
 }
 
 /** Creates an Approval that asks the reconciler for something, and returns its name. Throws NotFound for an unknown pipeline. */
-export async function request(
-  client: Client,
-  place: { readonly namespace: string; readonly name: string },
-  asked: PipelineRequest,
-): Promise<string> {
+export async function request(client: Client, place: Required<Place>, asked: PipelineRequest): Promise<string> {
   const pipeline = await client.get<Pipeline>(pipelineKind.type, place)
   const { metadata, ...rest } = approvalOf(pipeline, { request: asked, count: 0 })
   const { name: _, ...owned } = metadata

@@ -1,3 +1,4 @@
+import type { Place } from '../../../kube/object.ts'
 import { isRecord, jsonIn } from '../../../kube/basics/json.ts'
 import type { ProcessParts } from '../../../runtime/process-parts.ts'
 import { pipeline as pipelineKind, type Pipeline } from '../../../apis/pipeline.ts'
@@ -49,7 +50,7 @@ export interface Route {
 }
 
 export interface RoutePorts extends Pick<ProcessParts, 'client' | 'clock'> {
-  readonly readSecret: (place: { readonly namespace: string; readonly name: string }) => Promise<SecretData | undefined>
+  readonly readSecret: (place: Required<Place>) => Promise<SecretData | undefined>
   /** Reconciles this pipeline now and polls its pull requests. */
   readonly hint: (pipeline: Pipeline) => void
   readonly preview: (pipeline: Pipeline) => Promise<Decision>
@@ -162,7 +163,7 @@ async function handlePreview(request: RouteRequest, context: Context): Promise<R
 }
 
 async function createApproval(
-  place: { readonly namespace: string; readonly name: string },
+  place: Required<Place>,
   request: ApprovalRequest,
   context: Context,
 ): Promise<RouteResponse> {
@@ -239,10 +240,7 @@ function refused({ countApproval }: Context): RouteResponse {
   return { status: 401, body: problem('the signature is missing or invalid') }
 }
 
-function find(
-  { namespace, name }: { readonly namespace: string; readonly name: string },
-  { client }: Context,
-): Promise<Pipeline | undefined> {
+function find({ namespace, name }: Required<Place>, { client }: Context): Promise<Pipeline | undefined> {
   return client.get<Pipeline>(pipelineKind.type, { namespace, name }).catch(ignoring('NotFound'))
 }
 

@@ -9,14 +9,8 @@ export interface Window {
   readonly timeZone: string
 }
 
-/** Whether promotions may start now, and when that may change. */
-export interface WindowsState {
-  readonly open: boolean
-  readonly nextCheckAt: number | undefined
-}
-
 /** An active Deny always wins. If there is any Allow window, one of them must be active. */
-export function windowsState(windows: readonly Window[], now: number): WindowsState {
+export function windowsState(windows: readonly Window[], now: number) {
   const states = windows.map((window) => ({ kind: window.kind, ...stateOf(window, now) }))
   const denied = states.some(({ kind, activeUntil }) => kind === 'Deny' && activeUntil !== undefined)
   const allows = states.filter(({ kind }) => kind === 'Allow')

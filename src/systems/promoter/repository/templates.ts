@@ -1,3 +1,4 @@
+import type { Place } from '../../../kube/object.ts'
 import type { Promotion } from '../../../apis/pipeline-status.ts'
 import { shortRevision } from '../model/revision.ts'
 
@@ -12,11 +13,7 @@ export interface TemplateValues {
   readonly id: string
 }
 
-export function templateValues(
-  pipeline: { readonly namespace: string; readonly name: string },
-  environment: string,
-  promotion: Promotion,
-): TemplateValues {
+export function templateValues(pipeline: Required<Place>, environment: string, promotion: Promotion): TemplateValues {
   const { id, revision, value = revision, fromRevision = '' } = promotion
   return { namespace: pipeline.namespace, pipeline: pipeline.name, environment, revision, value, fromRevision, id }
 }
