@@ -10,6 +10,6 @@ export default laneConfig({
   ...(lane !== 'processes' ? { globalSetup: 'test/kubernetes/build-tools.ts' } : {}),
   isolate: false,
   maxWorkers: 2,
-  testTimeout: 30_000,
+  testTimeout: 60_000,
   hookTimeout: 60_000,
 })

@@ -4,6 +4,6 @@ import { laneConfig } from '../lane-config.ts'
 export default laneConfig({
   include: ['test/forge/**/*.test.ts', 'test/promoter/**/*.test.ts'],
   maxWorkers: 2,
-  testTimeout: 60_000,
-  hookTimeout: 60_000,
+  testTimeout: 180_000,
+  hookTimeout: 180_000,
 })

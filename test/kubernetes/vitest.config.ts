@@ -5,6 +5,6 @@ export default laneConfig({
   include: ['test/kubernetes/**/*.test.ts', 'test/conformance/**/*.test.ts'],
   globalSetup: 'test/kubernetes/build-tools.ts',
   fileParallelism: false,
-  testTimeout: 60_000,
-  hookTimeout: 60_000,
+  testTimeout: 180_000,
+  hookTimeout: 180_000,
 })
