@@ -1,4 +1,4 @@
-import { configMaps, deployments, namespaces } from '../kube/core-types.ts'
+import { configMaps, deployments, leases, namespaces } from '../kube/core-types.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { startTestServer, type TestServer } from '../../test/apiserver/test-server.ts'
 import { bond } from '../apis/bond.ts'
@@ -322,6 +322,26 @@ describe('explain, of pipelines', () => {
 })
 
 describe('explain, while deletions are stopped', () => {
+  it('says that no process runs, once those that led have ended', async () => {
+    const stopped = 'Sojourn does not run, so nothing happens in spite of the times: check "kubectl get pods'
+    expect(await said(cleaner.type, 'waiting')).not.toContain(stopped)
+    const renewed = (at: number) => ({
+      holderIdentity: 'pod',
+      leaseDurationSeconds: 15,
+      renewTime: new Date(at).toISOString().replace('Z', '000Z'),
+    })
+    const metadata = { name: 'sojourn-cleaner', namespace: 'sojourn-system' }
+    const lease = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata }
+    const created = await client.create(leases, { ...lease, spec: renewed(Date.now() - 60_000) })
+    try {
+      expect(await said(cleaner.type, 'waiting')).toContain(stopped)
+      await client.update(leases, { ...created, spec: renewed(Date.now()) })
+      expect(await said(cleaner.type, 'waiting')).not.toContain(stopped)
+    } finally {
+      await client.deleteObject(leases, metadata, {})
+    }
+  })
+
   it('says so, and how to change that, only for objects that are due', async () => {
     await configMap('bystander')
     await pauseDeletions(client, true)

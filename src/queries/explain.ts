@@ -61,7 +61,7 @@ export async function explainObject(client: Client, explained: Explained, now: n
       // What has a life of its own is deleted by its own controller.
       .filter((sentence) => managed.length === 0 || sentence !== refusals['own-machinery'])
       .map((sentence) => `Sojourn does not delete it: ${sentence}`),
-    ...(managed.length > 0 ? await haltsOf(reader) : []),
+    ...(managed.length > 0 ? await haltsOf(reader, now) : []),
   ]
   const { unread } = reader
   return { sentences: [...orUnmanaged(sentences, unread), ...uses, ...missing(unread)].map(asSentence), items, unread }

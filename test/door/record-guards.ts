@@ -99,10 +99,10 @@ export const recordGuards: readonly Guard[] = [
       'return [owner]',
     ],
     ['comes back with a namespace, Bonds to one very object included', '...renewedBond(manifest, newUid),', ''],
-    ['leaves no mark of a Bond that is gone by then', '  holdFinalizer,\n', ''],
+    ['leaves no mark of a Bond that is gone by then', ' && !isOurFinalizer(finalizer)', ''],
     [
       'by hand is recorded before any of its kind goes, and comes back first',
-      "  'customresourcecleanup.apiextensions.k8s.io',\n",
+      ", 'customresourcecleanup.apiextensions.k8s.io'",
       '',
     ],
   ]),

@@ -63,7 +63,7 @@ async function readOverview({ client, namespace }: Connection, { now }: Io): Pro
   const reader = new Reader(client)
   const at = now()
   const items = await readManagedItems(reader, { namespace, now: at })
-  const halts = await haltsOf(reader)
+  const halts = await haltsOf(reader, at)
   // Deleted objects are listed by "sojourn departures".
   return { at, items: items.filter(({ state }) => state !== 'Deleted'), halts, unread: reader.unread }
 }

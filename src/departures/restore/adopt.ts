@@ -14,7 +14,8 @@ import { ignoring, isStatusError } from '../../kube/status-error.ts'
 import { isDefinition } from './restored-kinds.ts'
 import { isRecreatedByController, contentTypes } from '../subjects/contents.ts'
 import type { PageLine } from '../records/pages.ts'
-import { holdFinalizer, seedFinalizer, type BondSpec } from '../../apis/bond.ts'
+import type { BondSpec } from '../../apis/bond.ts'
+import { isOurFinalizer } from '../drain/drain.ts'
 import { isBond } from '../../apis/bond-guard.ts'
 import { isRestoredFrom } from './manifest-for-create.ts'
 
@@ -123,7 +124,7 @@ export function withOwners(manifest: KubeObject, newUid: (uid: string) => string
     const uid = newUid(owner.uid)
     return uid === undefined ? [] : [{ ...owner, uid }]
   })
-  const kept = finalizers.filter((finalizer) => !deletionFinalizers.has(finalizer))
+  const kept = finalizers.filter((finalizer) => !deletionFinalizers.has(finalizer) && !isOurFinalizer(finalizer))
   return {
     ...manifest,
     ...renewedBond(manifest, newUid),
@@ -147,14 +148,8 @@ function renewedBond(manifest: KubeObject, newUid: (uid: string) => string | und
   return uid === undefined ? {} : { spec: { ...spec, dependency: { ...spec.dependency, uid } } }
 }
 
-/** Finalizers that a server or a Bond adds for a deletion. A Bond that still exists adds its own again. */
-const deletionFinalizers = new Set([
-  'foregroundDeletion',
-  'orphan',
-  seedFinalizer,
-  holdFinalizer,
-  'customresourcecleanup.apiextensions.k8s.io',
-])
+/** Finalizers that a server adds for a deletion. Sojourn's own are of the past, too: what is still needed, such as that of a Bond, is added again. */
+const deletionFinalizers = new Set(['foregroundDeletion', 'orphan', 'customresourcecleanup.apiextensions.k8s.io'])
 
 /**
  * Maps the old uids of owners that this restore does not create to their current ones: they were never deleted, or another restore has created them. They
