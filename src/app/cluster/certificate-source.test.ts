@@ -40,6 +40,7 @@ beforeEach(async () => {
     access: clusterAccess(client),
     certificate,
     isReady: () => true,
+    onError: () => {},
   })
   following = followCertificate(source, { clock, log, use: server.use }).start(stopping.signal)
 })

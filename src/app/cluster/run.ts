@@ -73,6 +73,7 @@ export async function startRun(config: Config, cluster: ClusterConfig, ports: Ru
     access: clusterAccess(client),
     certificate: source.own ?? (await source.current()),
     isReady: () => isReady(),
+    onError: (error) => log.error('request failed', { error }),
   })
   opened.defer(() => side.close())
   // The proxy needs no CRDs, coordinates its replicas itself, and must keep serving when the API, and with it every Lease, is lost.

@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { createSecureContext, type SecureContext } from 'node:tls'
 import type { KeyPair } from '../../apiserver/auth/certificates/certificate.ts'
 import type { Client } from '../../client/client.ts'
+import { isStatusError, StatusError } from '../../kube/status-error.ts'
 import { portInUse } from '../../runtime/http/free-port.ts'
 import type { RouteUser } from '../../runtime/http/route.ts'
 import { isAllowed, userOfToken } from '../../client/access-review.ts'
@@ -22,6 +23,8 @@ export interface SideServerOptions {
   readonly certificate: ServerCertificate
   /** Whether this replica can do its work. */
   readonly isReady: () => boolean
+  /** Told what failed in a route that is no refusal. */
+  readonly onError: (error: unknown) => void
 }
 
 /** Who callers are, and what they may call. */
@@ -49,7 +52,13 @@ export async function startSideServer(options: SideServerOptions): Promise<SideS
       SNICallback: (name, done) => done(null, byHost.get(name)),
     },
     (request, response) => {
-      answer(options, request, response).catch(() => response.destroy())
+      answer(options, request, response).catch((error: unknown) => {
+        const isRefusal = isStatusError(error)
+        if (!isRefusal) options.onError(error)
+        if (response.headersSent) return void response.destroy()
+        const { code, message, reason } = isRefusal ? error : new StatusError('InternalError', 'internal error')
+        response.writeHead(code, { 'content-type': 'application/json' }).end(JSON.stringify({ message, reason }))
+      })
     },
   )
   await listen(server, port, host).catch(async (error: NodeJS.ErrnoException) => {

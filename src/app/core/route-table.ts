@@ -128,6 +128,8 @@ async function sendLines(response: ServerResponse, values: AsyncIterable<unknown
   const closed = new Promise<void>((resolve) => response.once('close', resolve))
   try {
     for await (const value of values) {
+      // A reader that left before the stream began closes it no more.
+      if (response.destroyed) break
       if (response.write(`${JSON.stringify(value)}\n`)) continue
       const drained = Promise.withResolvers<void>()
       response.once('drain', drained.resolve)

@@ -1,7 +1,6 @@
 import { isRecord } from '../../kube/basics/json.ts'
 import type { StoredObject } from '../../kube/object.ts'
-import { isStatusError } from '../../kube/status-error.ts'
-import type { Route } from '../../runtime/http/route.ts'
+import { jsonBody, type Route } from '../../runtime/http/route.ts'
 import type { PagePorts } from './page-ports.ts'
 
 const name = '[a-z0-9][a-z0-9.-]*'
@@ -32,19 +31,14 @@ export function actionRoutes({ clientAs, events }: PagePorts): readonly Route[] 
       if (!user) return { status: 401, body: { message: 'Sign in first.' } }
       if (!writable.test(`${method} ${path}`))
         return { status: 403, body: { message: `The dashboard does not ${method} ${path}.` } }
-      const body: unknown = text === '' ? undefined : JSON.parse(text)
+      const body = text === '' ? undefined : jsonBody(text)
       const request = { method, path, headers: { 'content-type': headers['content-type'] ?? 'application/json' }, body }
-      try {
-        const written = await clientAs(user).request(request)
-        const object = written.body as StoredObject
-        const changes = method === 'DELETE' ? '' : changesIn(body).join(', ')
-        const message = `${user.name} ${verbs[method]} it on the dashboard${changes ? `: ${changes}` : ''}`
-        events.record(object, { type: 'Normal', reason: 'UserAction', message })
-        return { status: written.status, body: object }
-      } catch (error) {
-        if (!isStatusError(error)) throw error
-        return { status: error.code, body: { message: error.message, reason: error.reason } }
-      }
+      const written = await clientAs(user).request(request)
+      const object = written.body as StoredObject
+      const changes = method === 'DELETE' ? '' : changesIn(body).join(', ')
+      const message = `${user.name} ${verbs[method]} it on the dashboard${changes ? `: ${changes}` : ''}`
+      events.record(object, { type: 'Normal', reason: 'UserAction', message })
+      return { status: written.status, body: object }
     },
   }))
 }

@@ -1,7 +1,5 @@
-import { jsonIn } from '../../kube/basics/json.ts'
 import { placeOf, type ObjectRef, type StoredObject } from '../../kube/object.ts'
-import { isStatusError } from '../../kube/status-error.ts'
-import type { Route } from '../../runtime/http/route.ts'
+import { jsonBody, type Route } from '../../runtime/http/route.ts'
 import type { Preview } from '../../systems/collector/preview/preview.ts'
 import type { PagePorts } from './page-ports.ts'
 import { Turns } from './turns.ts'
@@ -26,30 +24,23 @@ export function cascadeRoute({ clientAs, clock }: Pick<PagePorts, 'clientAs' | '
       if (typeof wanted === 'string') return { status: 400, body: { message: wanted } }
       const { object, policy } = wanted
       return turns.take(user, async () => {
-        try {
-          const client = clientAs(user)
-          const type = await client.discovery.typeOf(object)
-          if (!type) return { status: 404, body: { message: `the cluster does not serve ${object.kind}` } }
-          const root = await client.get<StoredObject>(type, placeOf(object))
-          if (object.uid !== undefined && root.metadata.uid !== object.uid)
-            return { status: 409, body: { message: `${object.name} was created anew meanwhile: look at it again` } }
-          const { previewCascade } = await import('../../queries/cascade.ts')
-          const { nodes, ...found } = await previewCascade(client, root, { policy, now: clock.now() })
-          const shown = Array.from({ length: Math.min(nodes.length, maxNodes) }, (_, line) => nodes.at(line))
-          return { status: 200, body: { ...found, nodes: shown, total: nodes.length, leaving: nodes.leaving } }
-        } catch (error) {
-          if (!isStatusError(error)) throw error
-          return { status: error.code, body: { message: error.message } }
-        }
+        const client = clientAs(user)
+        const type = await client.discovery.typeOf(object)
+        if (!type) return { status: 404, body: { message: `the cluster does not serve ${object.kind}` } }
+        const root = await client.get<StoredObject>(type, placeOf(object))
+        if (object.uid !== undefined && root.metadata.uid !== object.uid)
+          return { status: 409, body: { message: `${object.name} was created anew meanwhile: look at it again` } }
+        const { previewCascade } = await import('../../queries/cascade.ts')
+        const { nodes, ...found } = await previewCascade(client, root, { policy, now: clock.now() })
+        const shown = Array.from({ length: Math.min(nodes.length, maxNodes) }, (_, line) => nodes.at(line))
+        return { status: 200, body: { ...found, nodes: shown, total: nodes.length, leaving: nodes.leaving } }
       })
     },
   }
 }
 
 function parse(body: string): Wanted | string {
-  const value = jsonIn(body)
-  if (value === undefined) return 'the body must be JSON'
-  const { object, policy = 'Background' } = (value ?? {}) as { object?: unknown; policy?: unknown }
+  const { object, policy = 'Background' } = (jsonBody(body) ?? {}) as { object?: unknown; policy?: unknown }
   const { apiVersion, kind, name, namespace = '', uid = '' } = (object ?? {}) as Readonly<Record<string, unknown>>
   // They become parts of paths.
   if (![apiVersion, kind, name].every((text) => typeof text === 'string' && /^[\w.:/-]+$/.test(text)))

@@ -90,6 +90,7 @@ export async function startDashboard(config: Config, cluster: ClusterConfig, { l
     access: { userOf: (request) => Promise.resolve(userOf(request)), mayCall: () => Promise.resolve(true) },
     certificate: await firstCertificate(source, log),
     isReady: () => true,
+    onError: (error) => log.error('request failed', { error }),
   })
   const stopping = new AbortController()
   opened.defer(() => (stopping.abort(), side.close()))

@@ -1,10 +1,16 @@
-import { isRecord, jsonIn } from '../../kube/basics/json.ts'
+import { isRecord } from '../../kube/basics/json.ts'
 import type { Client } from '../../client/client.ts'
 import { ConfigError } from '../../client/cluster-config.ts'
 import type { KubeObject } from '../../kube/object.ts'
 import { parseLongDuration } from '../../kube/time.ts'
 import type { Clock } from '../../runtime/time/clock.ts'
-import type { Route, RouteRequest, RouteResponse, RouteUser } from '../../runtime/http/route.ts'
+import {
+  jsonBody,
+  type Route,
+  type RouteRequest,
+  type RouteResponse,
+  type RouteUser,
+} from '../../runtime/http/route.ts'
 import type { Config } from '../config/config.ts'
 import type { forecastDocument as Documented } from '../../forecast/event.ts'
 import { readAssumption, type Assumption } from '../../forecast/assumption.ts'
@@ -73,8 +79,7 @@ interface ForecastRequest {
 }
 
 function readRequest(body: string, now: number): ForecastRequest | { readonly problem: string } {
-  const value = body.trim() === '' ? {} : jsonIn(body)
-  if (value === undefined) return { problem: 'the body must be JSON, such as {"for": "30d"}' }
+  const value = body.trim() === '' ? {} : jsonBody(body)
   if (!isRecord(value)) return { problem: 'the body must be an object: {"for": "30d"}' }
   const { for: text = '30d', assume = [], apply = [] } = value
   const forMs = typeof text === 'string' ? parseLongDuration(text) : undefined

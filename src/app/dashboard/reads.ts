@@ -5,7 +5,7 @@ import { percentDecoded } from '../../kube/basics/percent-decoded.ts'
 import { namespaces } from '../../kube/core-types.ts'
 import { isStatusError } from '../../kube/status-error.ts'
 import type { ApiRequest, Transport } from '../../kube/transport.ts'
-import type { Route, RouteRequest, RouteUser } from '../../runtime/http/route.ts'
+import { jsonBody, type Route, type RouteRequest, type RouteUser } from '../../runtime/http/route.ts'
 import type { PagePorts } from './page-ports.ts'
 
 const signInFirst = { status: 401, body: { message: 'Sign in first.' } }
@@ -38,7 +38,7 @@ export function readRoutes(transportOf: (user: RouteUser) => Transport): readonl
       const path = url.split('?')[0] ?? ''
       if (method === 'GET' && !isReadable(path))
         return { status: 403, body: { message: 'The dashboard does not pass this on.' } }
-      const sent = method === 'POST' ? { body: JSON.parse(body) as unknown } : { query: bounded(query) }
+      const sent = method === 'POST' ? { body: jsonBody(body) } : { query: bounded(query) }
       const end = begin(user.name)
       if (!end) return { status: 429, headers: { 'retry-after': '1' }, body: { message: 'Too many reads at once.' } }
       const request: ApiRequest = { method, path, headers: { accept, 'content-type': 'application/json' }, ...sent }

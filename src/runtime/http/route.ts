@@ -1,3 +1,5 @@
+import { jsonIn } from '../../kube/basics/json.ts'
+import { StatusError } from '../../kube/status-error.ts'
 import type { ApiRequest } from '../../kube/transport.ts'
 
 /** Who asks, as far as the server has found out. */
@@ -41,4 +43,11 @@ export interface Route {
   /** Only for those who have signed in. Defaults to true; a link that carries its own signature says false. */
   readonly authenticated?: boolean
   handle(request: RouteRequest): Promise<RouteResponse>
+}
+
+/** The JSON value of a body; throws BadRequest. */
+export function jsonBody(body: string): unknown {
+  const value = jsonIn(body)
+  if (value === undefined) throw new StatusError('BadRequest', 'the body must be JSON')
+  return value
 }
