@@ -100,11 +100,14 @@ function forecastOf({ namespace, ...assumed }) {
   const load = async () => {
     const leaving = new AbortController()
     fill(answer, h('small', {}, 'Forecasting: the real controllers run on a copy of the cluster…'))
-    const { events } = await lookAhead({ for: '7d', ...assumed }, leaving.signal)
+    const { events, unread } = await lookAhead({ for: '7d', ...assumed }, leaving.signal)
     const following = events.filter((event) => event.what !== 'assumed' && isHere(event))
     fill(
       answer,
-      following.length === 0 && h('p', {}, 'Nothing else happens in the next 7 days.'),
+      following.length === 0 &&
+        h('p', {}, `${unread.length > 0 ? 'Nothing else is known' : 'Nothing else happens'} in the next 7 days.`),
+      unread.length > 0 &&
+        h('p.problem', {}, `Incomplete: you may not read ${unread.length} kinds in all namespaces. More may follow.`),
       h(
         'ul.events',
         {},

@@ -179,17 +179,24 @@ export class Mirror {
   async #relist(name, list, path = kinds[name].path) {
     const { query = '' } = kinds[name]
     const found = new Map()
+    /** @type {string | undefined} */
     let next = ''
+    let limit = pageSize
     do {
       const page = new URLSearchParams(query)
-      page.set('limit', String(pageSize))
+      page.set('limit', String(limit))
       if (next) page.set('continue', next)
-      const answer = await request(`${path}?${page}`, { signal: this.#stopping.signal })
+      const answer = await request(`${path}?${page}`, { signal: this.#stopping.signal }).catch((error) => {
+        // Objects of this kind are large: fewer at a time.
+        if (!(error instanceof ApiError) || error.status !== 413 || limit < 10) throw error
+        limit = Math.ceil(limit / 8)
+      })
+      if (!answer) continue
       const { items, metadata } = await answer.json()
       for (const item of items) found.set(keyOf(item), item)
-      next = metadata.continue ?? ''
+      next = metadata.continue || undefined
       list.resourceVersion = metadata.resourceVersion
-    } while (next)
+    } while (next !== undefined)
     list.objects = found
     this.#onChange(name)
   }

@@ -12,16 +12,14 @@ async function clientOf(
   listener: RequestListener,
   credentials: () => Promise<{ token: string }> = () => Promise.resolve({ token: 't' }),
   refresh?: () => void,
+  options: Parameters<typeof networkTransport>[1] = {},
 ) {
   const server = createServer(listener)
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const { port } = server.address() as AddressInfo
-  const network = networkTransport({
-    server: `http://127.0.0.1:${port}/prefix`,
-    namespace: 'default',
-    credentials,
-    ...(refresh ? { refresh } : {}),
-  })
+  const address = `http://127.0.0.1:${port}/prefix`
+  const config = { server: address, namespace: 'default', credentials, ...(refresh ? { refresh } : {}) }
+  const network = networkTransport(config, options)
   open.push({ server, network })
   return new Client(network.transport)
 }
@@ -39,6 +37,13 @@ function answer(status: number, type: string, body: string): RequestListener {
 }
 
 describe('networkTransport', () => {
+  it('refuses an answer that is larger than it may be, whatever its length says', async () => {
+    const listener = answer(200, 'application/json', JSON.stringify({ items: ['x'.repeat(2 ** 20)] }))
+    const client = await clientOf(listener, undefined, undefined, { maxBytes: 2 ** 20 })
+    const refusal = { reason: 'RequestEntityTooLarge', message: expect.stringContaining('larger than 1 MiB') as string }
+    await expect(client.list(configMaps)).rejects.toMatchObject(refusal)
+  })
+
   it('sends path, query, token and body as the API expects them', async () => {
     const seen: unknown[] = []
     const client = await clientOf((request, response) => {

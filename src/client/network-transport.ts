@@ -7,6 +7,7 @@ import {
 } from 'node:http'
 import { request as httpsRequest, Agent as HttpsAgent, type AgentOptions as HttpsAgentOptions } from 'node:https'
 import { flatHeaders, type ApiRequest, type ApiResponse, type Transport } from '../kube/transport.ts'
+import { StatusError } from '../kube/status-error.ts'
 import type { ClusterConfig, Credentials } from './cluster-config.ts'
 import { jsonLines } from './json-lines.ts'
 import { TransportError } from './transport-error.ts'
@@ -23,14 +24,14 @@ const unguarded: AgentFactory = {
   tlsAgent: (options) => new HttpsAgent(options),
 }
 
-/** Carries requests over HTTPS with connections kept open. `close` ends them all. */
+/** Carries requests over HTTPS with connections kept open. `close` ends them all. Answers larger than `maxBytes` are refused. */
 export function networkTransport(
   config: ClusterConfig,
-  options: { readonly userAgent?: string; readonly agents?: AgentFactory } = {},
+  options: { readonly userAgent?: string; readonly agents?: AgentFactory; readonly maxBytes?: number } = {},
 ): { transport: Transport; transportAs(change: (own: Credentials) => Credentials): Transport; close(): void } {
   const server = new URL(config.server)
   const agents = new Agents(config, options.agents ?? unguarded, server.protocol === 'https:')
-  const userAgent = options.userAgent ?? 'sojourn'
+  const { userAgent = 'sojourn', maxBytes = Infinity } = options
 
   const transportAs =
     (change: (own: Credentials) => Credentials): Transport =>
@@ -50,6 +51,7 @@ export function networkTransport(
     return exchange({
       secure: server.protocol === 'https:',
       isWatch: query?.watch === 'true',
+      maxBytes,
       body,
       options: {
         method,
@@ -76,11 +78,12 @@ export function networkTransport(
 interface Exchange {
   readonly secure: boolean
   readonly isWatch: boolean
+  readonly maxBytes: number
   readonly body: Buffer | undefined
   readonly options: RequestOptions
 }
 
-function exchange({ secure, isWatch, body, options }: Exchange): Promise<ApiResponse> {
+function exchange({ secure, isWatch, maxBytes, body, options }: Exchange): Promise<ApiResponse> {
   return new Promise((resolve, reject) => {
     const fail = (error: Error) => reject(translate(error, options))
     const outgoing = (secure ? httpsRequest : httpRequest)(options, (incoming) => {
@@ -92,7 +95,7 @@ function exchange({ secure, isWatch, body, options }: Exchange): Promise<ApiResp
           body: undefined,
           stream: watchStream(incoming, options),
         })
-      collect(incoming)
+      collect(incoming, maxBytes)
         .then((bytes) =>
           resolve({ status, headers: flatHeaders(incoming.headers), body: parseBody(incoming, bytes, options) }),
         )
@@ -103,9 +106,17 @@ function exchange({ secure, isWatch, body, options }: Exchange): Promise<ApiResp
   })
 }
 
-async function collect(incoming: IncomingMessage): Promise<Buffer> {
+async function collect(incoming: IncomingMessage, maxBytes: number): Promise<Buffer> {
   const chunks: Buffer[] = []
-  for await (const chunk of incoming) chunks.push(chunk as Buffer)
+  let size = 0
+  for await (const chunk of incoming as AsyncIterable<Buffer>) {
+    size += chunk.length
+    if (size > maxBytes) {
+      const problem = `the answer is larger than ${maxBytes / 2 ** 20} MiB: ask for fewer objects at once`
+      throw new StatusError('RequestEntityTooLarge', problem)
+    }
+    chunks.push(chunk)
+  }
   return chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks)
 }
 
@@ -134,7 +145,7 @@ function parseBody(incoming: IncomingMessage, bytes: Buffer, { method = '', path
 }
 
 function translate(error: Error, { method = '', host = '', port = '' }: RequestOptions): Error {
-  if (error instanceof TransportError || error.name === 'AbortError') return error
+  if (error instanceof TransportError || error instanceof StatusError || error.name === 'AbortError') return error
   return new TransportError(`${method} to ${host}:${port} failed: ${error.message}`, { cause: error })
 }
 

@@ -102,13 +102,10 @@ export async function startDashboard(config: Config, cluster: ClusterConfig, { l
 
 /** The cluster with the dashboard's own rights, and with those of users. */
 function clusterAccess(cluster: ClusterConfig) {
-  const userAgent = 'sojourn-dashboard'
-  const network = networkTransport(cluster, { userAgent })
+  const options = { userAgent: 'sojourn-dashboard', maxBytes: 32 * 2 ** 20 }
+  const network = networkTransport(cluster, options)
   // Tokens of users go without the dashboard's credentials: the API server would take a client certificate of its own for the user.
-  const bare = networkTransport(
-    { ...cluster, credentials: () => Promise.resolve({}), refresh: () => {} },
-    { userAgent },
-  )
+  const bare = networkTransport({ ...cluster, credentials: () => Promise.resolve({}), refresh: () => {} }, options)
   const transportFor = (identity: Identity): Transport =>
     'token' in identity
       ? bare.transportAs(() => ({ token: identity.token }))

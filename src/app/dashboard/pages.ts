@@ -1,4 +1,6 @@
+import { hash } from 'node:crypto'
 import { extname } from 'node:path'
+import { gzipSync } from 'node:zlib'
 import { listPackageFiles, readPackageFile } from '../../packaging/package-files.ts'
 import { describeRef, refOf, type StoredObject } from '../../kube/object.ts'
 import type { Route } from '../../runtime/http/route.ts'
@@ -37,13 +39,23 @@ const pageHeaders = {
 }
 
 function fileRoute(path: string, file: string): Route {
-  const headers = { ...pageHeaders, 'content-type': mediaTypes[extname(file)] ?? 'text/plain' }
-  let body: Buffer | undefined
+  let page: { readonly plain: Buffer; readonly zipped: Buffer; readonly etag: string } | undefined
+  const read = () => {
+    const plain = readPackageFile(file)
+    return { plain, zipped: gzipSync(plain), etag: `W/"${hash('sha256', plain, 'base64url')}"` }
+  }
   return {
     method: 'GET',
     path,
     authenticated: false,
-    handle: () => Promise.resolve({ status: 200, headers, body: (body ??= readPackageFile(file)) }),
+    handle({ headers: { 'if-none-match': known, 'accept-encoding': accepted = '' } }) {
+      const { plain, zipped, etag } = (page ??= read())
+      const type = mediaTypes[extname(file)] ?? 'text/plain'
+      const headers = { ...pageHeaders, 'content-type': type, etag, vary: 'accept-encoding' }
+      if (known === etag) return Promise.resolve({ status: 304, headers, body: '' })
+      if (!/\bgzip\b/.test(accepted)) return Promise.resolve({ status: 200, headers, body: plain })
+      return Promise.resolve({ status: 200, headers: { ...headers, 'content-encoding': 'gzip' }, body: zipped })
+    },
   }
 }
 

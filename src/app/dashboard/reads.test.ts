@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { Client } from '../../client/client.ts'
 import type { ApiRequest, Transport } from '../../kube/transport.ts'
-import type { RouteRequest } from '../../runtime/http/route.ts'
+import type { RouteRequest, RouteResponse } from '../../runtime/http/route.ts'
 import { isReadable, namespacesRoute, readRoutes } from './reads.ts'
 
 it.each([
@@ -39,6 +39,12 @@ it.each([
   expect(isReadable(path)).toBe(true)
 })
 
+/** As a browser takes an answer. */
+async function taken(answer: RouteResponse): Promise<RouteResponse> {
+  await Array.fromAsync(answer.body as AsyncIterable<unknown>)
+  return answer
+}
+
 describe('one user cannot take the dashboard from the others', () => {
   const user = { name: 'bob', groups: [] }
   const given = (query: Readonly<Record<string, string>>) =>
@@ -59,7 +65,7 @@ describe('one user cannot take the dashboard from the others', () => {
       { limit: '20' },
       { watch: '1', timeoutSeconds: '9999' },
     ])
-      await route.handle(given(query as never))
+      await taken(await route.handle(given(query as never)))
     expect(asked).toEqual([
       { limit: '500' },
       { limit: '500' },
@@ -82,7 +88,20 @@ describe('one user cannot take the dashboard from the others', () => {
     expect(await route.handle({ ...given({}), user: { name: 'ada', groups: [] } })).toMatchObject({ status: 200 })
     resolve()
     for (const { body } of answers) for await (const line of body as AsyncIterable<unknown>) expect(line).toBe(1)
-    expect(await route.handle(given({}))).toMatchObject({ status: 200 })
+    expect(await taken(await route.handle(given({})))).toMatchObject({ status: 200 })
+  })
+
+  it('reads one list of a user at a time, until the browser has taken it', async () => {
+    let asked = 0
+    const route = routesTo(() => Promise.resolve((asked++, { status: 200, headers: {}, body: { items: [] } })))
+    const answers = [given({}), given({}), { ...given({}), user: { name: 'ada', groups: [] } }].map((request) =>
+      route.handle(request),
+    )
+    const [first] = await Promise.all([answers[0], answers[2]])
+    expect(asked).toBe(2)
+    for await (const list of first!.body as AsyncIterable<unknown>) expect(list).toEqual({ items: [] })
+    await answers[1]
+    expect(asked).toBe(3)
   })
 
   it('is asked for its namespaces once in a while, however often a page wants them', async () => {

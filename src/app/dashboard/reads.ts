@@ -4,7 +4,8 @@ import { BoundedMap } from '../../kube/basics/bounded-map.ts'
 import { percentDecoded } from '../../kube/basics/percent-decoded.ts'
 import { namespaces } from '../../kube/core-types.ts'
 import { isStatusError } from '../../kube/status-error.ts'
-import type { ApiRequest, Transport } from '../../kube/transport.ts'
+import type { ApiRequest, ApiResponse, Transport } from '../../kube/transport.ts'
+import { Serializer } from '../../runtime/controller/serializer.ts'
 import { jsonBody, type Route, type RouteRequest, type RouteUser } from '../../runtime/http/route.ts'
 import type { PagePorts } from './page-ports.ts'
 
@@ -28,6 +29,24 @@ export function readRoutes(transportOf: (user: RouteUser) => Transport): readonl
       else running.set(name, rest)
     }
   }
+  /** Lists may be large, and are kept until the browser has taken them: a user has one at a time. */
+  const lists = new Serializer()
+  const inTurn = async (name: string, ask: () => Promise<ApiResponse>): Promise<ApiResponse> => {
+    const [answered, taken] = [Promise.withResolvers<ApiResponse>(), Promise.withResolvers<void>()]
+    void lists.run(name, async () => {
+      const asked = ask()
+      answered.resolve(asked)
+      if (
+        await asked.then(
+          () => true,
+          () => false,
+        )
+      )
+        await taken.promise
+    })
+    const { body, ...answer } = await answered.promise
+    return { ...answer, body: undefined, stream: endingWith([body], taken.resolve) }
+  }
   const route = (method: 'GET' | 'POST', path: RegExp): Route => ({
     method,
     path,
@@ -42,7 +61,9 @@ export function readRoutes(transportOf: (user: RouteUser) => Transport): readonl
       const end = begin(user.name)
       if (!end) return { status: 429, headers: { 'retry-after': '1' }, body: { message: 'Too many reads at once.' } }
       const request: ApiRequest = { method, path, headers: { accept, 'content-type': 'application/json' }, ...sent }
-      const asked = transportOf(user)(request)
+      const ask = () => transportOf(user)(request)
+      const isList = method === 'GET' && !('watch' in (request.query ?? {}))
+      const asked = isList ? inTurn(user.name, ask) : ask()
       const {
         status,
         stream,
@@ -70,7 +91,10 @@ function bounded({ watch, timeoutSeconds, limit, ...query }: RouteRequest['query
   return { ...query, watch: 'true', timeoutSeconds: within(timeoutSeconds, 60) }
 }
 
-async function* endingWith(stream: AsyncIterable<unknown>, end: () => void): AsyncGenerator<unknown, void, undefined> {
+async function* endingWith(
+  stream: AsyncIterable<unknown> | Iterable<unknown>,
+  end: () => void,
+): AsyncGenerator<unknown, void, undefined> {
   try {
     yield* stream
   } finally {
