@@ -1,91 +1,14 @@
 import { describe, expect, it } from 'vitest'
-import { savingsReport, type SavingsReport, type SavingsRow } from '../../apis/savings-report.ts'
-import { Client } from '../../client/client.ts'
-import { kubeSubject } from '../../departures/subjects/subject.ts'
+import { savingsReport, type SavingsReport } from '../../apis/savings-report.ts'
 import { deployments } from '../../kube/core-types.ts'
-import type { StoredObject } from '../../kube/object.ts'
-import { formatTime } from '../../kube/time.ts'
 import { grouped, readSavings } from '../../app/operations/savings.ts'
-import { Informers } from '../../runtime/cache/informers.ts'
-import { silentLogger } from '../../runtime/observability/log.ts'
-import { Metrics } from '../../runtime/observability/metrics.ts'
-import { quietClock } from '../../runtime/time/quiet-clock.ts'
-import { startWorld, type World } from '../../../test/world.ts'
-import { Accountant, type AccountantOptions } from './accountant.ts'
+import { startWorld } from '../../../test/world.ts'
+import { depart, deploymentOf, hoursOf, launch, rowsOf, scale } from '../../../test/savings-world.ts'
 import { defaultPrices, type Prices } from '../../prices/prices.ts'
 
 const minute = 60_000
 const hour = 60 * minute
 const day = 24 * hour
-
-/** Starts an accountant with caches of its own, as a new process would. `kill` ends it without a last write. */
-function launch(world: World, given: Partial<AccountantOptions> = {}) {
-  const client = new Client(world.server.transport)
-  const { clock } = world
-  const informers = new Informers({ clock: quietClock(clock), log: silentLogger }, { freeze: true })
-  const metrics = new Metrics()
-  const ports = { clock, log: silentLogger, metrics }
-  const accountant = new Accountant({ client, informers, ports, prices: defaultPrices, horizonMs: 30 * day, ...given })
-  const stopping = new AbortController()
-  const running = accountant.controller.start(stopping.signal)
-  const kill = async () => {
-    stopping.abort()
-    await running
-    informers.close()
-  }
-  return {
-    metrics,
-    kill,
-    async stop() {
-      stopping.abort()
-      await running
-      await accountant.close()
-      informers.close()
-    },
-  }
-}
-
-function deploymentOf(name = 'shop', namespace = 'team', replicas = 2) {
-  const labels = { app: name }
-  const resources = { requests: { cpu: '250m', memory: '512Mi' } }
-  const template = { metadata: { labels }, spec: { containers: [{ name: 'app', image: 'app:1', resources }] } }
-  return {
-    apiVersion: 'apps/v1',
-    kind: 'Deployment',
-    metadata: { name, namespace },
-    spec: { replicas, selector: { matchLabels: labels }, template },
-  }
-}
-
-/** As the activator puts it to sleep and wakes it. */
-async function scale(world: World, replicas: number, { name = 'shop', namespace = 'team', former = 2 } = {}) {
-  const asleep = {
-    'sojourn.dev/former-replicas': String(former),
-    'sojourn.dev/asleep-since': formatTime(world.clock.now()),
-  }
-  const annotations = replicas < former ? asleep : { 'sojourn.dev/asleep-since': null }
-  const body = { metadata: { annotations }, spec: { replicas } }
-  await world.client.patch(deployments, { namespace, name }, { type: 'merge', body })
-  await world.pass(0)
-}
-
-async function depart(world: World, name = 'shop', namespace = 'team') {
-  const { metadata } = await world.client.get<StoredObject>(deployments, { namespace, name })
-  const ref = { apiVersion: 'apps/v1', kind: 'Deployment', namespace, name }
-  const by = { system: 'cleaner' } as const
-  const subject = kubeSubject(world.client, deployments, ref)
-  const result = await world.door.depart({ subject, uid: metadata.uid, because: 'target', by })
-  expect(result.result).toBe('gone')
-}
-
-const rowsOf = async (world: World) =>
-  (await world.client.list<SavingsReport>(savingsReport.type, { namespace: 'sojourn-system' })).items.flatMap(
-    ({ spec }) => spec.rows,
-  )
-const hoursOf = (rows: readonly SavingsRow[], state?: string) =>
-  rows
-    .filter((row) => state === undefined || row.state === state)
-    .reduce((sum, row) => sum + (row.cpuSeconds ?? 0), 0) / 3600
 
 describe('savings', () => {
   it('counts a night of sleep as a reader would by hand: 2 × (250m, 512Mi) from 18:00 to 08:00', async () => {
