@@ -2,7 +2,7 @@ import { namespaces } from '../src/kube/core-types.ts'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { parseAllDocuments } from 'yaml'
+import { parse, parseAllDocuments } from 'yaml'
 import { pageOf } from '../scripts/kind-page.ts'
 import { allKinds } from '../src/apis/all-kinds.ts'
 import { startTestServer, type TestServer } from './apiserver/test-server.ts'
@@ -110,4 +110,19 @@ it('names only commands and flags that exist', () => {
     }),
   )
   expect(wrong).toEqual([])
+})
+
+it('names only values that the chart has', () => {
+  const values = parse(readFileSync(join(root, 'deploy/chart/values.yaml'), 'utf8')) as Record<string, unknown>
+  const isValue = (path: readonly string[]): boolean =>
+    path.reduce<unknown>((at, name) => (at as Record<string, unknown> | undefined)?.[name], values) !== undefined
+  // Pages of kinds name their fields; a CleanupPolicy and a class have `limits`, too.
+  const maps = Object.keys(values).filter((name) => name !== 'limits' && Object.keys(values[name] ?? {}).length > 0)
+  const others = pages.filter((page) => !page.startsWith(join(docs, 'spec')))
+  const named = others.flatMap((page) =>
+    [...textOf(page).matchAll(/`([a-zA-Z]+(?:\.\w+)+)(?:: [^`]*)?`/g)].map(([, path = '']) => ({ page, path })),
+  )
+  const meant = named.filter(({ path }) => maps.includes(path.split('.')[0] ?? ''))
+  expect(meant.length).toBeGreaterThan(15)
+  expect(meant.filter(({ path }) => !isValue(path.replace('ROLE', 'cleaner').split('.')))).toEqual([])
 })
