@@ -53,6 +53,8 @@ async function dashboard(browser: Browser, { url, token }: PictureWorld, colorSc
   await tab.getByRole('button', { name: 'Sign in' }).click()
   await tab.getByRole('link', { name: 'Environments', exact: true }).click()
   await tab.getByRole('article').first().waitFor()
+  // The state of each pull request, which a busy machine reads later.
+  await tab.getByText('(unknown)').first().waitFor({ state: 'hidden', timeout: 90_000 })
   await tab.screenshot({ path: join(folder, `dashboard-${colorScheme}.png`) })
   await context.close()
 }

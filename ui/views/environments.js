@@ -65,7 +65,7 @@ function environmentCard(environment, parts) {
   if (pull) facts.push(['Pull request', link(pull.url, `${number ? `#${number}` : pull.url}${state}`)])
   facts.push(['Last used', moment(status.lastUsedAt, formatDistance) ?? 'not yet'])
   if (status.power !== 'Asleep') facts.push(['Sleeps', moment(status.sleepsAt, formatAhead) ?? 'not by itself'])
-  else facts.push(['Wakes', moment(status.wakesAt, formatAhead) ?? 'when it is woken'])
+  else facts.push(['Wakes', moment(status.wakesAt, formatAhead) ?? 'by a request or by hand'])
   facts.push(['Deleted', moment(status.deletesAt, formatAhead) ?? 'not by itself'])
   return h(
     'article.card',
