@@ -39,6 +39,8 @@ export interface Kind<Spec extends TSchema = TSchema, StatusSchema extends TSche
   readonly apiVersion: string
   /** The CustomResourceDefinition that registers the kind, here and in any cluster. */
   readonly crd: KubeObject
+  /** An object of the kind, as clients create it. */
+  object<S>(metadata: KubeObject['metadata'], spec: S): KubeObject & { readonly spec: S }
 }
 
 /** An object of a kind, as its client returns it. */
@@ -57,6 +59,7 @@ export function defineKind<Spec extends TSchema, StatusSchema extends TSchema>(
     apiVersion: `${group}/${version}`,
     type: { group, version, kind, plural, namespaced: scope === 'Namespaced' },
     crd: customResourceDefinition(definition),
+    object: (metadata, spec) => ({ apiVersion: `${group}/${version}`, kind, metadata, spec }),
   }
 }
 

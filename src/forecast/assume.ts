@@ -91,12 +91,10 @@ async function optOut(target: TypedName, ports: AssumePorts): Promise<void> {
   const resource = refFor(type, place)
   await ports.copy.client.apply(
     cleanupOptOut.type,
-    {
-      apiVersion: cleanupOptOut.apiVersion,
-      kind: cleanupOptOut.kind,
-      metadata: { name: `assumed.${pathOf(target).toLowerCase().replaceAll('/', '.')}` },
-      spec: { resource, reason: 'assumed by a forecast' },
-    },
+    cleanupOptOut.object(
+      { name: `assumed.${pathOf(target).toLowerCase().replaceAll('/', '.')}` },
+      { resource, reason: 'assumed by a forecast' },
+    ),
     { force: true },
   )
   recordAssumed(ports, resource, 'its owner opts out')

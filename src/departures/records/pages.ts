@@ -252,10 +252,8 @@ export function pageWith(
   }: { readonly number: number; readonly manifests: string; readonly owners?: readonly string[] },
 ): KubeObject {
   const { name = '', namespace, labels } = record.metadata
-  return {
-    apiVersion: departurePage.apiVersion,
-    kind: departurePage.kind,
-    metadata: {
+  return departurePage.object(
+    {
       name: pageName(name, number),
       ...(namespace ? { namespace } : {}),
       labels: {
@@ -265,8 +263,8 @@ export function pageWith(
       },
       ...(owners.length > 0 ? { annotations: { [ownersLabel]: owners.join(',') } } : {}),
     },
-    spec: { of: name, number, manifests } satisfies DeparturePage['spec'],
-  }
+    { of: name, number, manifests } satisfies DeparturePage['spec'],
+  )
 }
 
 /** The name of the record that a page belongs to. */

@@ -93,10 +93,8 @@ export function departureRecord({
   const { apiVersion, kind, metadata } = object
   const { name = '', namespace, uid = '', resourceVersion = '' } = metadata
   const sealed = keys?.seal(sealAs ?? object)
-  return {
-    apiVersion: departure.apiVersion,
-    kind: departure.kind,
-    metadata: {
+  return departure.object(
+    {
       name: recordName(cluster, object),
       namespace: recordNamespace(cluster, object),
       labels: {
@@ -106,7 +104,7 @@ export function departureRecord({
         ...(unbudgeted ? { [budgetLabel]: unbudgeted } : {}),
       },
     },
-    spec: {
+    {
       object: {
         ...(cluster ? { cluster } : {}),
         apiVersion,
@@ -124,7 +122,7 @@ export function departureRecord({
       manifest: recordAs ? withoutServerFields(recordAs) : manifestOf(object),
       ...(sealed ? { sealed } : {}),
     },
-  }
+  )
 }
 
 /** A record in two sizes. */

@@ -114,21 +114,19 @@ function bondFor(
     .update(`${metadata.uid} ${JSON.stringify(reference)}`)
     .digest('hex')
     .slice(0, 12)
-  return {
-    apiVersion: bond.apiVersion,
-    kind: bond.kind,
-    metadata: {
+  return bond.object(
+    {
       name: `depends-on-${digest}`,
       namespace: metadata.namespace ?? sojournNamespace,
       labels: { ...ownLabel, [dependentLabel]: metadata.uid },
     },
-    spec: {
+    {
       dependent: { apiVersion, kind, name: metadata.name },
       dependency: { apiVersion: version, kind: reference.kind, ...(namespace ? { namespace } : {}), name },
       onDelete: 'Cascade',
       reason: `annotation ${dependsOnAnnotation}`,
     },
-  }
+  )
 }
 
 /** What one reference of the annotation means: a kind by its group, without a version. */

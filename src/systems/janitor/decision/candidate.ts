@@ -34,11 +34,9 @@ export function newCandidate(
   resource: Resource,
 ): KubeObject & { readonly spec: CandidateSpec } {
   const { provider, cluster, account, region, apiVersion, kind, namespace, name, uid } = resource
-  return {
-    apiVersion: cleanupCandidate.apiVersion,
-    kind: cleanupCandidate.kind,
-    metadata: { name: candidateName(policy, resource) },
-    spec: {
+  return cleanupCandidate.object(
+    { name: candidateName(policy, resource) },
+    {
       policy,
       location,
       resource: {
@@ -53,7 +51,7 @@ export function newCandidate(
         uid,
       },
     },
-  }
+  )
 }
 
 /**

@@ -110,12 +110,7 @@ function entriesOf({ entries }: LedgerState, uids: readonly string[]): Record<st
 
 function ledgerObject(spec: UsageLedger['spec']): KubeObject & { readonly spec: UsageLedger['spec'] } {
   const set = setName(spec.policy, spec.location)
-  return {
-    apiVersion: usageLedger.apiVersion,
-    kind: usageLedger.kind,
-    metadata: { name: `ledger-${set}-${spec.shard}`, labels: { [setLabel]: set } },
-    spec,
-  }
+  return usageLedger.object({ name: `ledger-${set}-${spec.shard}`, labels: { [setLabel]: set } }, spec)
 }
 
 function setName(policy: string, location: string): string {

@@ -91,15 +91,13 @@ function optOutObject(
   resource: ResourceRef,
   { by, reason, until }: OptOutRequest,
 ): KubeObject & { readonly spec: CleanupOptOut['spec'] } {
-  return {
-    apiVersion: cleanupOptOut.apiVersion,
-    kind: cleanupOptOut.kind,
-    metadata: { name },
-    spec: {
+  return cleanupOptOut.object(
+    { name },
+    {
       resource: { ...resource, ...(resource.provider === 'aws' ? { id: resource.name } : {}) },
       requestedBy: by.slice(0, 256),
       ...(reason ? { reason: reason.slice(0, 1024) } : {}),
       ...(until === undefined ? {} : { expiresAt: formatTime(until) }),
     },
-  }
+  )
 }

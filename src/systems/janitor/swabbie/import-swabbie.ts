@@ -105,7 +105,7 @@ function scheduleOf(schedule: Settings, problems: string[]): KubeObject | undefi
   })
   const spec = { timeZone, windows: [{ days: allowed, start, end }] }
   problems.push(...scheduleProblems(spec).map(({ field, problem }) => `${schedule.path}: ${field}: ${problem}`))
-  return { apiVersion: workSchedule.apiVersion, kind: workSchedule.kind, metadata: { name: 'swabbie' }, spec }
+  return workSchedule.object({ name: 'swabbie' }, spec)
 }
 
 function clockTime(text: string): string {
@@ -133,12 +133,7 @@ function channelOf(settings: Settings): KubeObject | undefined {
       ...(secret ? { secretRef: { name: secret } } : {}),
     },
   }
-  return {
-    apiVersion: notificationChannel.apiVersion,
-    kind: notificationChannel.kind,
-    metadata: { name: 'swabbie-mail' },
-    spec,
-  }
+  return notificationChannel.object({ name: 'swabbie-mail' }, spec)
 }
 
 function hasDiscovery(spec: unknown): boolean {
@@ -165,12 +160,7 @@ function accountsOf(settings: Settings, swabbie: Settings, problems: string[]): 
       ...(secret ? { secretRef: { name: secret } } : {}),
     }
     if (!name || spec.regions.length === 0) problems.push(`${account.path}: name and regions are required`)
-    return {
-      apiVersion: providerAccount.apiVersion,
-      kind: providerAccount.kind,
-      metadata: { name: kubeName(name) },
-      spec,
-    }
+    return providerAccount.object({ name: kubeName(name) }, spec)
   })
   const known = new Set(described.map(({ metadata }) => metadata.name))
   const wanted = new Map<string, readonly string[]>()
@@ -185,12 +175,9 @@ function accountsOf(settings: Settings, swabbie: Settings, problems: string[]): 
     return described
   }
   // A single account with the credentials of the environment needs no description.
-  return unknown.map((name) => ({
-    apiVersion: providerAccount.apiVersion,
-    kind: providerAccount.kind,
-    metadata: { name },
-    spec: { provider: 'aws', regions: [...(wanted.get(name) ?? [])] },
-  }))
+  return unknown.map((name) =>
+    providerAccount.object({ name }, { provider: 'aws', regions: [...(wanted.get(name) ?? [])] }),
+  )
 }
 
 function testingOf(swabbie: Settings): SwabbieImport['testing'] {

@@ -161,12 +161,7 @@ function policyOf(type: Settings, { shared, general, applications, context }: Pa
     },
     ...(name === 'image' ? { safety: { minInventory: general.floor } } : {}),
   }
-  return {
-    apiVersion: cleanupPolicy.apiVersion,
-    kind: cleanupPolicy.kind,
-    metadata: { name: `swabbie-aws-${name.toLowerCase()}` },
-    spec,
-  }
+  return cleanupPolicy.object({ name: `swabbie-aws-${name.toLowerCase()}` }, spec)
 }
 
 function actionsOf(type: Settings): NonNullable<CleanupPolicySpec['actions']> {

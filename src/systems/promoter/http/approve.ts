@@ -106,14 +106,12 @@ function approvalOf(
     ...(revision ? { revision: revision.slice(0, maxRevision) } : {}),
     ...(comment ? { comment: comment.slice(0, maxText) } : {}),
   }
-  return {
-    apiVersion: approvalKind.apiVersion,
-    kind: approvalKind.kind,
-    metadata: {
+  return approvalKind.object(
+    {
       namespace,
       name: `${name.slice(0, 180)}-${environment}-${digest}`,
       ownerReferences: [{ apiVersion, kind, name, uid }],
     },
     spec,
-  }
+  )
 }
