@@ -28,8 +28,7 @@ export const systems: Readonly<Partial<Record<Role, StartSystem>>> = {
     const ports = leaderPorts(instance, 'cleaner')
     const { cleanerKinds } = await import('../../apis/cleaner-kinds.ts')
     const { cleanerController } = await import('../../systems/cleaner/controller.ts')
-    const { sendEvent } = await import('../../systems/cleaner/outbox.ts')
-    const { outboxController } = await import('../../systems/cleaner/outbox.ts')
+    const { outboxController, sendEvent } = await import('../../systems/cleaner/outbox.ts')
     const { http } = networks.tenants
     const send: CleanerPorts['send'] = (sink, event) => sendEvent(http, sink, event)
     lifecycle.run('cleaner', outboxController({ client, informers, events, ports, send, ...external.cleaner }))
@@ -49,16 +48,13 @@ export const systems: Readonly<Partial<Record<Role, StartSystem>>> = {
   },
 
   async promoter(instance) {
-    const { config, client, informers, clusters, networks, actAs, events, external, routes, lifecycle } = instance
+    const { config, client, clusters, networks, external, routes, lifecycle } = instance
     const ports = leaderPorts(instance, 'promoter')
     const { Promoter } = await import('../../systems/promoter/controller.ts')
     const { dryRun, eventsAddress } = config
     const promoter = new Promoter({
-      client,
-      informers,
+      ...systemPorts(instance),
       clusters,
-      actAs,
-      events,
       ports,
       dryRun,
       network: networks.tenants,
