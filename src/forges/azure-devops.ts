@@ -1,3 +1,4 @@
+import { branchOf } from './bitbucket-server.ts'
 import { checkedPull, checkState, type CommitCheck, type Forge, type PullRequest } from './forge.ts'
 import { query, type ForgeApi } from './forge-api.ts'
 import type { RepositoryAddress } from './repository-address.ts'
@@ -140,8 +141,4 @@ function toPullRequest(pull: AzurePull, web: string): PullRequest {
     labels: (pull.labels ?? []).map(({ name }) => name),
     isConflicting: pull.mergeStatus === undefined ? undefined : pull.mergeStatus === 'conflicts',
   })
-}
-
-function branchOf(ref: string): string {
-  return ref.replace(/^refs\/heads\//, '')
 }

@@ -125,6 +125,7 @@ function toPullRequest(pull: BitbucketPull): PullRequest {
   })
 }
 
-function branchOf(ref: string): string {
+/** The branch of a ref. */
+export function branchOf(ref: string): string {
   return ref.replace(/^refs\/heads\//, '')
 }

@@ -15,18 +15,12 @@ export interface RateLimiterOptions {
 
 /** A token bucket per forge host and credential, shared by all pipelines. Also honours the limits the forge reports. */
 export class RateLimiter {
-  readonly #burst: number
-  readonly #perSecond: number
-  readonly #now: () => number
-  readonly #onRemaining: (host: string, requests: number) => void
+  readonly #options: Required<RateLimiterOptions>
   /** Tenants name hosts and credentials. */
   readonly #accounts = new BoundedMap<string, Account>(10_000)
 
-  constructor({ burst = 60, perSecond = 10, now, onRemaining = () => undefined }: RateLimiterOptions) {
-    this.#burst = burst
-    this.#perSecond = perSecond
-    this.#now = now
-    this.#onRemaining = onRemaining
+  constructor(options: RateLimiterOptions) {
+    this.#options = { burst: 60, perSecond: 10, onRemaining: () => undefined, ...options }
   }
 
   /** Limits every request of an `Http`; one over the limit throws a RateLimited PromotionError. */
@@ -48,28 +42,30 @@ export class RateLimiter {
   }
 
   #accountOf(key: string): Account {
-    const account = this.#accounts.get(key) ?? { tokens: this.#burst, countedAt: this.#now(), blockedUntil: 0 }
+    const { burst, now } = this.#options
+    const account = this.#accounts.get(key) ?? { tokens: burst, countedAt: now(), blockedUntil: 0 }
     this.#accounts.set(key, account)
     return account
   }
 
   #takeToken(host: string, account: Account): void {
-    const now = this.#now()
+    const { burst, perSecond, onRemaining } = this.#options
+    const now = this.#options.now()
     if (now < account.blockedUntil) {
-      this.#onRemaining(host, 0)
+      onRemaining(host, 0)
       throw rateLimited(host, account.blockedUntil)
     }
     const elapsedMs = Math.max(0, now - account.countedAt)
-    account.tokens = Math.min(this.#burst, account.tokens + (elapsedMs / 1000) * this.#perSecond)
+    account.tokens = Math.min(burst, account.tokens + (elapsedMs / 1000) * perSecond)
     account.countedAt = now
-    this.#onRemaining(host, Math.max(0, Math.floor(account.tokens - 1)))
-    if (account.tokens < 1) throw rateLimited(host, now + Math.ceil(((1 - account.tokens) / this.#perSecond) * 1000))
+    onRemaining(host, Math.max(0, Math.floor(account.tokens - 1)))
+    if (account.tokens < 1) throw rateLimited(host, now + Math.ceil(((1 - account.tokens) / perSecond) * 1000))
     account.tokens -= 1
   }
 
   /** Blocks the account until the time a response asks for. */
   #applyLimits(host: string, account: Account, response: HttpResponse): void {
-    const now = this.#now()
+    const now = this.#options.now()
     const until = retryAtOf(response, now)
     if (until === undefined) return
     account.blockedUntil = Math.max(account.blockedUntil, until)

@@ -48,6 +48,16 @@ export function requirementsOf({ matchLabels = {}, matchExpressions = [] }: Labe
   return [...equalities, ...matchExpressions.map(requirementOf)]
 }
 
+/** Whether a spec's selector selects labels: none selects nothing, an empty one everything, one that cannot be read nothing. */
+export function selects(selector: LabelSelector | undefined, labels: Readonly<Record<string, string>> = {}): boolean {
+  if (!selector) return false
+  try {
+    return matches(requirementsOf(selector), labels)
+  } catch {
+    return false
+  }
+}
+
 /** Whether labels (or field values) satisfy every requirement. */
 export function matches(requirements: readonly Requirement[], values: Readonly<Record<string, string>> = {}): boolean {
   return requirements.every(({ key, operator, values: allowed }) => {

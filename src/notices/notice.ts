@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import type { ObjectRef } from '../kube/object.ts'
 import type { Logger } from '../runtime/observability/log.ts'
 
@@ -78,6 +79,13 @@ export interface Notice {
   readonly messageId: string
   readonly docsUrl: string
   readonly timeZone: string
+}
+
+/** The one message of a notice that is not a janitor's. Equal identities are one notice, sent again. */
+export function soleNotice(words: NoticeWords, identity: string, of: Pick<Notice, 'policy' | 'to' | 'items'>): Notice {
+  const digest = createHash('sha256').update(identity).digest('hex').slice(0, 32)
+  const messageId = `<${digest}@${words.component}.sojourn.dev>`
+  return { kind: 'notice', words, ...of, part: 1, parts: 1, messageId, docsUrl: '', timeZone: 'UTC' }
 }
 
 /** The result of a delivery. At least one accepted recipient confirms the notice. */

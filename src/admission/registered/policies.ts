@@ -1,6 +1,6 @@
+import { serviceAccountUser } from '../../apiserver/auth/user.ts'
 import type { ApiServer } from '../../apiserver/server.ts'
 import type { Review } from '../../apiserver/objects/contract/admission.ts'
-import type { User } from '../../apiserver/objects/contract/request.ts'
 import type { ServedKind } from '../../apiserver/kinds/contract/served-kind.ts'
 import { detailsOf, forbidden } from '../../apiserver/objects/contract/failures.ts'
 import type { Store } from '../../apiserver/store/store.ts'
@@ -108,16 +108,11 @@ export function bindingsOf({ server }: Pick<PolicyPorts, 'server'>, review: Revi
   const ask = ({ path, serviceAccount, ...rest }: AccessQuestion) => {
     const resource = { verb: '', group: '', resource: '', subresource: '', namespace: '', name: '', ...rest }
     const access = path === undefined ? resource : { verb: resource.verb, path }
-    return server.authorize(serviceAccount ? userOf(serviceAccount) : user, access)
+    return server.authorize(serviceAccount ? serviceAccountUser(serviceAccount) : user, access)
   }
   const resource = { group: review.type.group, resource: review.type.plural, subresource, namespace, name }
   const namespaceObject = namespaceOf(review) ?? null
   return { ...requestAs(review, type), namespaceObject, ...authorizerValues(ask, resource) }
-}
-
-function userOf({ namespace, name }: { readonly namespace: string; readonly name: string }): User {
-  const groups = ['system:serviceaccounts', `system:serviceaccounts:${namespace}`, 'system:authenticated']
-  return { name: `system:serviceaccount:${namespace}:${name}`, groups }
 }
 
 /** The parameters of a binding: null where there are none to have; a text when they cannot be had. */

@@ -19,15 +19,7 @@ export function authenticated(user: User): User {
 }
 
 /** The user of a ServiceAccount: `system:serviceaccount:NAMESPACE:NAME`. */
-export function serviceAccountUser({
-  namespace,
-  name,
-  uid,
-}: {
-  readonly namespace: string
-  readonly name: string
-  readonly uid?: string
-}): User {
+export function serviceAccountUser({ namespace, name, uid }: Required<Place> & { readonly uid?: string }): User {
   return {
     name: `system:serviceaccount:${namespace}:${name}`,
     ...(uid === undefined ? {} : { uid }),

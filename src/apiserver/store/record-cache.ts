@@ -60,6 +60,7 @@ function lengthOf(record: StoredRecord | undefined): number {
   return record?.document.text.length ?? 0
 }
 
-function keyOf({ resource, namespace, name }: Address): string {
+/** One string per object. */
+export function keyOf({ resource, namespace, name }: Address): string {
   return `${resource}/${namespace}/${name}`
 }

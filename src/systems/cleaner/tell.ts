@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import { notificationChannel, type NotificationChannel } from '../../apis/notification-channel.ts'
 import { sentenceOf } from '../../departures/door/because.ts'
 import { backoffDelay } from '../../kube/basics/backoff-delay.ts'
@@ -7,7 +6,7 @@ import { formatSelector } from '../../kube/selector.ts'
 import { ignoring } from '../../kube/status-error.ts'
 import { formatTime, parseTime } from '../../kube/time.ts'
 import { maxOwners, ownersIn } from '../../notices/addresses.ts'
-import { deliver, type Channel, type Notice, type NoticeWords } from '../../notices/notice.ts'
+import { deliver, soleNotice, type Channel, type Notice, type NoticeWords } from '../../notices/notice.ts'
 import { settled, type Outcome } from '../../runtime/controller/outcome.ts'
 import { accessTo } from '../../tenancy/confinement.ts'
 import { report, selfRequest } from './act.ts'
@@ -128,7 +127,6 @@ async function noticeOf(
   const { namespace = '', name, uid } = self.metadata
   const base = notices.publicUrl()
   const optOutUrl = base === undefined ? undefined : keepUrl(base, await notices.linkKey(), { self, model, warning })
-  const digest = createHash('sha256').update(`${uid}@${warning.announcedAt}`).digest('hex').slice(0, 32)
   const deleted = [
     ...model.targets.filter((target) => target.delete).map(wordOf),
     ...model.releases.map((release) => `Helm release ${release.name}`),
@@ -148,16 +146,6 @@ async function noticeOf(
     otherPolicies: [],
     object: { ...refOf(self), uid },
   }
-  return {
-    kind: 'notice',
-    words,
-    policy: `${namespace}/${name}`,
-    to: ownersOf(self).slice(0, maxOwners),
-    items: [item],
-    part: 1,
-    parts: 1,
-    messageId: `<${digest}@cleaner.sojourn.dev>`,
-    docsUrl: '',
-    timeZone: 'UTC',
-  }
+  const to = ownersOf(self).slice(0, maxOwners)
+  return soleNotice(words, `${uid}@${warning.announcedAt}`, { policy: `${namespace}/${name}`, to, items: [item] })
 }

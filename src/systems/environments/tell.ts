@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import type { Environment, EnvironmentStatus } from '../../apis/environment.ts'
 import { backoffDelay } from '../../kube/basics/backoff-delay.ts'
 import { setCondition } from '../../kube/conditions.ts'
@@ -8,6 +7,7 @@ import { addressesIn, mailboxOf, maxOwners, ownersIn } from '../../notices/addre
 import {
   dateText,
   deliver,
+  soleNotice,
   type Channel,
   type Notice,
   type NoticeItem,
@@ -99,22 +99,11 @@ function noticeOf(announced: readonly Announced[], owner: string | undefined): N
     .map(itemOf)
     .toSorted((left, right) => left.deletionAt - right.deletionAt || (left.candidate < right.candidate ? -1 : 1))
   const marks = items.map(({ candidate, generation }) => `${candidate}@${generation}`)
-  const digest = createHash('sha256')
-    .update(JSON.stringify([owner, marks]))
-    .digest('hex')
-    .slice(0, 32)
-  return {
-    kind: 'notice',
-    words: environmentWords,
+  return soleNotice(environmentWords, JSON.stringify([owner, marks]), {
     policy: announced[0]?.self.spec.className ?? '',
     to: ownersIn(owner ?? '').slice(0, maxOwners),
     items,
-    part: 1,
-    parts: 1,
-    messageId: `<${digest}@environments.sojourn.dev>`,
-    docsUrl: '',
-    timeZone: 'UTC',
-  }
+  })
 }
 
 function itemOf({ self, keepUrl }: Announced): NoticeItem {

@@ -1,6 +1,6 @@
 import { deployments, podDisruptionBudgets, pods, replicaSets, statefulSets } from '../../kube/core-types.ts'
 import { keyOf, type Key } from '../../kube/key.ts'
-import { matches, requirementsOf, type Requirement } from '../../kube/selector.ts'
+import { selects } from '../../kube/selector.ts'
 import { Controller } from '../../runtime/controller/controller.ts'
 import { settled, wakeAt, type Outcome } from '../../runtime/controller/outcome.ts'
 import { disruptionStatus, nextRecount, type DisruptionBudget, type Observed } from './disruption-status.ts'
@@ -20,7 +20,11 @@ export function disruptionBudgetController({ client, informers, ports }: Workloa
   controller.watch(running, ({ object, previous }) =>
     budgets
       .list(object.metadata.namespace)
-      .filter((budget) => selects(budget, object) || (previous && selects(budget, previous)))
+      .filter(
+        (budget) =>
+          selects(budget.spec.selector, object.metadata.labels) ||
+          (previous && selects(budget.spec.selector, previous.metadata.labels)),
+      )
       .map((budget) => keyOf(budget)),
   )
   // The expected Pods of a budget follow from the replicas of their controllers.
@@ -32,7 +36,7 @@ export function disruptionBudgetController({ client, informers, ports }: Workloa
     const budget = budgets.get(key.namespace, key.name)
     const isSynced = running.synced && owners.every(({ informer }) => informer.synced)
     if (!budget || budget.metadata.deletionTimestamp || !isSynced) return settled
-    const selected = running.list(key.namespace).filter((pod) => selects(budget, pod))
+    const selected = running.list(key.namespace).filter((pod) => selects(budget.spec.selector, pod.metadata.labels))
     const status = disruptionStatus({ budget, pods: selected, wanted: wantedBy(selected) }, ports.clock.now())
     const written = await writeStatus(client, podDisruptionBudgets, budget, status)
     if (written) controller.expect(key, written.metadata.resourceVersion, budgets as never)
@@ -59,15 +63,4 @@ export function disruptionBudgetController({ client, informers, ports }: Workloa
     if (!owner || owner.metadata.uid !== reference?.uid) return undefined
     return scalerOf(owner) ?? owner
   }
-}
-
-function selects({ spec }: DisruptionBudget, { metadata }: Pod): boolean {
-  if (!spec.selector) return false
-  let requirements: readonly Requirement[]
-  try {
-    requirements = requirementsOf(spec.selector)
-  } catch {
-    return false
-  }
-  return matches(requirements, metadata.labels)
 }

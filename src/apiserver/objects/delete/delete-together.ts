@@ -1,3 +1,4 @@
+import { keyOf } from '../../store/record-cache.ts'
 import { kindOf, type KubeObject, type StoredObject } from '../../../kube/object.ts'
 import { isStatusError, StatusError } from '../../../kube/status-error.ts'
 import type { ServedKind } from '../../kinds/contract/served-kind.ts'
@@ -87,7 +88,3 @@ const inBackground = {
   isDryRun: false,
   cascadeRecord: undefined,
 } as const
-
-function keyOf({ resource, namespace, name }: Address): string {
-  return `${resource}/${namespace}/${name}`
-}

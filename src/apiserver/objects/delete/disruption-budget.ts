@@ -1,6 +1,6 @@
 import type { Condition } from '../../../kube/conditions.ts'
 import type { KubeObject, StoredObject } from '../../../kube/object.ts'
-import { matches, requirementsOf, type LabelSelector } from '../../../kube/selector.ts'
+import { type LabelSelector, selects } from '../../../kube/selector.ts'
 import { StatusError } from '../../../kube/status-error.ts'
 import type { ServedKind } from '../../kinds/contract/served-kind.ts'
 import type { WritePorts } from '../contract/write-object.ts'
@@ -64,16 +64,6 @@ export function spend(budget: Budget, pod: string, now: string): KubeObject {
 function asBudget(type: ServedKind, object: StoredObject): Budget {
   const { spec = {}, status = {} } = object as { spec?: Budget['spec']; status?: BudgetStatus }
   return { type, object, spec, status }
-}
-
-/** No selector selects nothing, an empty one everything; one that cannot be read matches no pod. */
-function selects(selector: LabelSelector | undefined, labels: Readonly<Record<string, string>> | undefined): boolean {
-  if (!selector) return false
-  try {
-    return matches(requirementsOf(selector), labels)
-  } catch {
-    return false
-  }
 }
 
 function whyNone({ object, status }: Budget): string {

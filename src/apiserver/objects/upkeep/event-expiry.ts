@@ -1,3 +1,4 @@
+import { chunks } from '../../../kube/basics/chunks.ts'
 import type { StoredObject } from '../../../kube/object.ts'
 import { ignoring } from '../../../kube/status-error.ts'
 import { parseTime } from '../../../kube/time.ts'
@@ -84,8 +85,4 @@ function lastWritten({ value }: Document): number {
   }
   const times = [value.metadata.creationTimestamp, lastTimestamp, eventTime, series?.lastObservedTime]
   return Math.max(...times.map((time) => parseTime(time ?? undefined) ?? 0))
-}
-
-function* chunks<T>(items: readonly T[], size: number): Generator<readonly T[]> {
-  for (let start = 0; start < items.length; start += size) yield items.slice(start, start + size)
 }

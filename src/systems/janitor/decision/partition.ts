@@ -1,3 +1,5 @@
+import { chunks } from '../../../kube/basics/chunks.ts'
+
 /** Something that leaves together with others of its group. */
 export interface Grouped {
   readonly group: string | undefined
@@ -20,10 +22,4 @@ export function partition<T extends Grouped>(
   return slices
     .map((slice, index) => ({ items: slice, offsetMs: Math.floor((index * spreadMs) / slices.length) }))
     .toSorted((left, right) => right.items.length - left.items.length)
-}
-
-function chunks<T>(items: readonly T[], size: number): T[][] {
-  const result: T[][] = []
-  for (let start = 0; start < items.length; start += size) result.push(items.slice(start, start + size))
-  return result
 }
