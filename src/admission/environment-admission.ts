@@ -22,15 +22,9 @@ import {
 import { isExempt, readClass } from '../systems/environments/decision/rules.ts'
 
 /** A request to the API, as far as environments are concerned: on the embedded server, or as a cluster asks its webhook. */
-export interface Write {
+export interface Write extends Pick<Review, 'namespace' | 'name' | 'subresource' | 'object' | 'old' | 'isDryRun'> {
   readonly operation: string
   readonly type: { readonly kind: string; readonly group: string; readonly plural: string }
-  readonly namespace: string
-  readonly name: string
-  readonly subresource: string
-  readonly object: KubeObject | undefined
-  readonly old: KubeObject | undefined
-  readonly isDryRun: boolean
   /** The store inside the transaction of the write, where there is one. */
   readonly view?: Review['view']
 }

@@ -13,6 +13,7 @@ export interface ForgeApiOptions {
   /** Base URL of the API, without a trailing slash. */
   readonly base: string
   readonly headers: Readonly<Record<string, string>>
+  /** PEM certificates to trust in addition. */
   readonly ca?: string | undefined
   readonly signal?: AbortSignal | undefined
   /** Defaults to one of its own. */

@@ -1,9 +1,8 @@
 import type { ForgeType } from '../apis/pipeline.ts'
-import type { Http } from '../runtime/http/http.ts'
 import { azureDevops } from './azure-devops.ts'
 import { bitbucketCloud } from './bitbucket-cloud.ts'
 import { bitbucketServer } from './bitbucket-server.ts'
-import { ForgeApi, type ResponseCache } from './forge-api.ts'
+import { ForgeApi, type ForgeApiOptions } from './forge-api.ts'
 import type { Forge } from './forge.ts'
 import { gitea } from './gitea.ts'
 import { github } from './github.ts'
@@ -12,13 +11,8 @@ import { transient } from '../git/promotion-error.ts'
 import type { RepositoryAddress } from './repository-address.ts'
 
 /** Credentials and connection for a forge's API. */
-export interface ForgeAccess {
-  readonly http: Http
+export interface ForgeAccess extends Pick<ForgeApiOptions, 'http' | 'ca' | 'signal' | 'cache'> {
   readonly token: string
-  /** PEM certificates to trust in addition. */
-  readonly ca?: string | undefined
-  readonly signal?: AbortSignal | undefined
-  readonly cache?: ResponseCache | undefined
 }
 
 /** The API of a repository's forge, whichever it is, behind one interface. */

@@ -1,19 +1,14 @@
+import type { ReleasePlace } from './release-holders.ts'
 import type { ProcessParts } from '../runtime/process-parts.ts'
 import { describeRef, refOf, type KubeObject, type ResourceType, type StoredObject, placeOf } from '../kube/object.ts'
 import { ignoring } from '../kube/status-error.ts'
 import { parseTime } from '../kube/time.ts'
-import type { Actor } from '../tenancy/act-as.ts'
-import type { Release } from './release.ts'
 import { withNamespace } from './release-rights.ts'
 import type { Hook } from './uninstall-plan.ts'
 
-export interface HookContext extends Pick<ProcessParts, 'client' | 'clock'> {
-  /** Who creates the hooks. */
-  readonly actor: Actor
-  readonly namespace: string
+export interface HookContext extends ReleasePlace, Pick<ProcessParts, 'clock'> {
   /** Identifies this uninstall among earlier ones of the same release. */
   readonly run: string
-  readonly release: Release
   readonly releaseName: string
 }
 

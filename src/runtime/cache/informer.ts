@@ -1,6 +1,6 @@
 import type { ResourceType, StoredObject } from '../../kube/object.ts'
 import type { IndexFunction } from './object-cache.ts'
-import type { WatchError } from './reflector.ts'
+import type { WatchError, Selection } from './reflector.ts'
 import { isAtLeast } from './resource-version.ts'
 import type { SharedCache } from './shared-cache.ts'
 
@@ -17,13 +17,7 @@ export interface Change<T extends StoredObject = StoredObject> {
 export type Trim = (object: StoredObject) => StoredObject
 
 /** Which objects of a type are of interest, and how they are to be found. */
-export interface InformerOptions<T extends StoredObject = StoredObject> {
-  /** Defaults to all namespaces. */
-  readonly namespace?: string
-  readonly labelSelector?: string
-  readonly fieldSelector?: string
-  /** Keep metadata only. Defaults to false. */
-  readonly metadataOnly?: boolean
+export interface InformerOptions<T extends StoredObject = StoredObject> extends Omit<Selection, 'type'> {
   /** Defaults to keeping everything. Caches with the same function are shared. */
   readonly trim?: Trim
   readonly indexes?: Readonly<Record<string, IndexFunction<T>>>

@@ -30,9 +30,11 @@ export interface Sink {
 /** What to follow. */
 export interface Selection {
   readonly type: ResourceType
+  /** Defaults to all namespaces. */
   readonly namespace?: string
   readonly labelSelector?: string
   readonly fieldSelector?: string
+  /** Metadata only. Defaults to false. */
   readonly metadataOnly?: boolean
 }
 

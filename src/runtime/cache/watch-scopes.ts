@@ -1,3 +1,4 @@
+import type { PolicyRule } from '../../kube/basics/policy-rule.ts'
 import { namespaces as namespaceType } from '../../kube/core-types.ts'
 import { groupResource, type ResourceType } from '../../kube/object.ts'
 import { ignoring } from '../../kube/status-error.ts'
@@ -15,12 +16,7 @@ export interface WatchScopesPorts {
   readonly metrics: Metrics
 }
 
-interface Rule {
-  readonly verbs: readonly string[]
-  readonly apiGroups?: readonly string[]
-  readonly resources?: readonly string[]
-  readonly resourceNames?: readonly string[]
-}
+type Rule = Pick<PolicyRule, 'verbs'> & Partial<PolicyRule>
 
 interface Followed {
   readonly reader: ApiReader

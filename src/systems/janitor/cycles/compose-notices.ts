@@ -12,12 +12,8 @@ export interface ComposedNotice extends Notice {
   readonly isForAddress: boolean
 }
 
-export interface ComposeOptions {
-  readonly kind: Notice['kind']
-  readonly policy: string
+export interface ComposeOptions extends Pick<Notice, 'kind' | 'policy' | 'docsUrl' | 'timeZone'> {
   readonly itemsPerMessage: number
-  readonly docsUrl: string
-  readonly timeZone: string
   readonly cluster: string
   /** The page with everything of an owner; undefined where people cannot reach this server. */
   readonly listUrl: (owner: string, items: readonly NoticeItem[]) => string | undefined
