@@ -1,8 +1,6 @@
 import type { Transport } from '../kube/transport.ts'
 import { forbidden, type Access } from './auth/access.ts'
-import type { Credentials } from './auth/credentials.ts'
 import { kubeconfigText } from './auth/certificates/kubeconfig.ts'
-import type { Verdict } from './auth/rbac.ts'
 import { createServerParts, type ServerParts } from './server-parts.ts'
 import { Discovery } from './discovery/discovery.ts'
 import { OpenApi } from './discovery/open-api.ts'
@@ -14,10 +12,8 @@ import { applyImpersonation } from './http/request/impersonation.ts'
 import { inProcessTransport } from './http/in-process.ts'
 import { issuerPaths } from './http/issuer-paths.ts'
 import { specialEndpoints } from './http/special-endpoints.ts'
-import type { Kinds } from './kinds/kinds.ts'
 import { bootstrap } from './lifecycle/bootstrap.ts'
 import { startControllers } from './start-controllers.ts'
-import type { Objects } from './objects/objects.ts'
 import type { User } from './objects/contract/request.ts'
 import type { ApiServerOptions } from './options.ts'
 import type { Store } from './store/store.ts'
@@ -26,11 +22,9 @@ import { Tables } from './tables/tables.ts'
 export type { ApiServerOptions } from './options.ts'
 
 /** The embedded API server: reachable in-process at once, over TLS after `listen`. */
-export interface ApiServer extends AsyncDisposable {
-  readonly objects: Objects
-  readonly kinds: Kinds
+export interface ApiServer
+  extends AsyncDisposable, Pick<ServerParts, 'objects' | 'kinds' | 'credentials' | 'authorize'> {
   readonly store: Store
-  readonly credentials: Credentials
   /** A Transport that calls the server in the same process, as this user. */
   transportAs(user: User): Transport
   /** Opens the TLS port, on loopback by default, and returns its URL. */
@@ -40,7 +34,6 @@ export interface ApiServer extends AsyncDisposable {
   }): Promise<{ readonly url: string; readonly port: number }>
   /** A kubeconfig with the token of `system:admin` (the default), `sojourn:viewer` or `sojourn:controller`. */
   kubeconfig(server: string, user?: string): string
-  authorize(user: User, access: Access): Verdict
   /** The user of a bearer token; undefined when it is not valid. */
   userOfToken(token: string): User | undefined
   /**

@@ -63,12 +63,8 @@ export function checkState(
 }
 
 /** A pull request to open. Forges without labels ignore them. */
-export interface NewPullRequest {
-  readonly head: string
-  readonly base: string
+export interface NewPullRequest extends Pick<PullRequest, 'head' | 'base' | 'body' | 'labels'> {
   readonly title: string
-  readonly body: string
-  readonly labels: readonly string[]
 }
 
 /** The operations that systems need from a forge. Each may be repeated. */

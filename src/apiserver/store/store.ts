@@ -41,22 +41,16 @@ export interface Change extends Address {
 }
 
 /** A committed change, with the state it replaced. */
-export interface StoreEvent extends Address {
-  readonly type: 'create' | 'update' | 'delete'
-  readonly uid: string
-  readonly document: Document
+export interface StoreEvent extends Omit<Change, 'owners'> {
   readonly previous: Document | undefined
 }
 
 /** The store as a decision sees it: all earlier decisions, durable or not. */
-export interface View {
+export interface View extends Omit<OwnerGraph, 'danglingOwners'> {
   /** The revision the first change of this decision will get. */
   readonly nextRevision: number
   get(address: Address): StoredRecord | undefined
   hasAny(resource: string, namespace?: string): boolean
-  dependentsOf(ownerUid: string, limit: number): readonly Dependent[]
-  countBlocking(ownerUid: string): number
-  addressOf(uid: string): Address | undefined
   /** What earlier attempts of this write learned outside the transaction; absent where nothing is asked. */
   readonly answers?: Map<string, unknown>
 }

@@ -46,12 +46,8 @@ export interface ListRequest extends Request, Selection {
 }
 
 /** Watches objects. */
-export interface WatchRequest extends Request, Selection {
-  readonly resourceVersion?: string
-  readonly resourceVersionMatch?: string
-  readonly sendInitialEvents?: string
+export interface WatchRequest extends Omit<ListRequest, 'limit' | 'continue'> {
   readonly allowWatchBookmarks?: string
-  readonly timeoutSeconds?: string
 }
 
 /** The query options of a write, as sent. Only `All` is a valid `dryRun`. */
@@ -110,13 +106,9 @@ export interface DeleteRequest extends NamedRequest {
 }
 
 /** Deletes all selected objects. */
-export interface DeleteCollectionRequest extends Request, Selection {
+export interface DeleteCollectionRequest extends Omit<ListRequest, 'sendInitialEvents' | 'timeoutSeconds'> {
   readonly body?: unknown
   readonly query?: DeleteQuery
-  readonly limit?: string
-  readonly continue?: string
-  readonly resourceVersion?: string
-  readonly resourceVersionMatch?: string
 }
 
 /** A list: metadata, and items that are read in chunks, so that a large list is never in memory as a whole. */

@@ -19,19 +19,12 @@ import {
   newFinalizerErrors,
   withRequestNamespace,
 } from '../contract/metadata.ts'
-import type { User } from '../contract/request.ts'
 import { checkNumber } from '../contract/resource-version.ts'
 import { changeTo, unstored, type WritePorts } from '../contract/write-object.ts'
 import type { WriteOptions } from '../contract/write-options.ts'
 
 /** A proposed change to an existing object. */
-export interface ProposedUpdate {
-  readonly type: ServedKind
-  readonly name: string
-  readonly namespace: string
-  /** Empty at the main endpoint. */
-  readonly subresource: string
-  readonly user: User
+export interface ProposedUpdate extends Pick<Review, 'type' | 'name' | 'namespace' | 'subresource' | 'user'> {
   readonly options: WriteOptions
   /** The stored object, in the version of the request. */
   readonly current: Document
