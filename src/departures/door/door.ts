@@ -26,31 +26,23 @@ import {
   recordsOnly,
   type By,
   type Unbudgeted,
+  type RecordFacts,
 } from '../records/record.ts'
 import { RecordKeyError, type KeySource } from '../records/record-keys.ts'
 import { RecordWriter } from '../records/record-writer.ts'
-import { subjectKind, type DeleteOptions, type Subject } from '../subjects/subject.ts'
+import { subjectKind, type Subject } from '../subjects/subject.ts'
 
 /** A request to delete one object. */
-export interface DepartRequest {
+export interface DepartRequest extends Pick<
+  RecordFacts,
+  'because' | 'note' | 'by' | 'propagation' | 'follows' | 'recordAs' | 'sealAs'
+> {
   readonly subject: Subject
   /** The uid that the system judged: another object under the same name stays. */
   readonly uid: string
   /** The version that the system judged, where its decision depends on the content. */
   readonly resourceVersion?: string
-  /** Why, in the system's own vocabulary. */
-  readonly because: string
-  /** What else the record and the Event say, in a sentence. */
-  readonly note?: string
-  readonly by: By
-  readonly propagation?: DeleteOptions['propagation']
   readonly gracePeriodSeconds?: number
-  /** The uid of the object it needed by Bond and is deleted with; a restore of that one brings it back, too. */
-  readonly follows?: string | undefined
-  /** The object as its record keeps it, where that is not the object itself. It never holds the values of a Secret. */
-  readonly recordAs?: KubeObject
-  /** The object whose data its record keeps encrypted, where that is not the object itself. */
-  readonly sealAs?: KubeObject
   /** Names of WorkSchedules that must all be open. */
   readonly schedules?: readonly string[]
   /** The dry run of the system or policy. */

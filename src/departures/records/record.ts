@@ -1,3 +1,4 @@
+import type { DeleteOptions } from '../subjects/subject.ts'
 import { createHash } from 'node:crypto'
 import { departure, type Departure, type DepartureSpec } from '../../apis/departure.ts'
 import { sojournNamespace } from '../../apis/group.ts'
@@ -30,17 +31,19 @@ export interface By {
 export interface RecordFacts {
   readonly cluster: string
   readonly object: KubeObject
+  /** Why, in the system's own vocabulary. */
   readonly because: string
+  /** What else the record and the Event say, in a sentence. */
   readonly note?: string | undefined
-  /** What the manifest is made from instead of the object. The caller has left out what must not be kept. */
+  /** What the manifest is made from instead of the object. The caller has left out what must not be kept: it never holds the values of a Secret. */
   readonly recordAs?: KubeObject | undefined
   /** What the encrypted data is made from instead of the object. */
   readonly sealAs?: KubeObject | undefined
   /** Encrypts the data of a Secret. Without, the record keeps none. */
   readonly keys?: RecordKeys | undefined
   readonly by: By
-  readonly propagation?: 'Background' | 'Foreground' | 'Orphan'
-  /** The uid of the object it needed, which is deleted after it. */
+  readonly propagation?: DeleteOptions['propagation']
+  /** The uid of the object it needed by Bond and is deleted with; a restore of that one brings it back, too. */
   readonly follows?: string | undefined
   readonly unbudgeted?: Unbudgeted | undefined
   readonly now: number
