@@ -57,29 +57,21 @@ const renewAheadMs = 360_000
  * cannot read, and by the session's secret in the header `x-sojourn-session`, which other sites cannot send.
  */
 export class Sessions {
-  readonly #seal: Seal
-  readonly #clock: Pick<Clock, 'now'>
-  readonly #idleMs: number
-  readonly #maxMs: number
-  readonly #renew: NonNullable<SessionPorts['renew']>
+  readonly #ports: SessionPorts & { readonly idleMs: number; readonly maxMs: number }
 
-  constructor({ seal, clock, idleMs = 3_600_000, maxMs = 43_200_000, renew }: SessionPorts) {
-    this.#seal = seal
-    this.#clock = clock
-    this.#idleMs = idleMs
-    this.#maxMs = maxMs
-    this.#renew = renew ?? (() => Promise.resolve(undefined))
+  constructor(ports: SessionPorts) {
+    this.#ports = { idleMs: 3_600_000, maxMs: 43_200_000, ...ports }
   }
 
   /** The session of a request; undefined without one, after a timeout, and for requests that another site caused. */
   find(request: SessionRequest): Identity | undefined {
     const session = this.#open(request)
-    return session && this.#clock.now() < (session.grant?.expiresAt ?? Infinity) ? session.identity : undefined
+    return session && this.#ports.clock.now() < (session.grant?.expiresAt ?? Infinity) ? session.identity : undefined
   }
 
   /** Starts a session: its cookies, and the secret for the page. Undefined when the identity is too large for cookies. */
   start(request: SessionRequest, proof: Proof): { cookies: string[]; secret: string } | undefined {
-    const now = this.#clock.now()
+    const now = this.#ports.clock.now()
     const secret = randomBytes(18).toString('base64url')
     const cookies = this.#cookies(request, { ...proof, startedAt: now, seenAt: now, secret })
     return cookies && { cookies, secret }
@@ -88,10 +80,10 @@ export class Sessions {
   /** The cookies of the same session, used now; undefined without a session, and when the provider no longer vouches for it. */
   async refresh(request: SessionRequest): Promise<string[] | undefined> {
     const session = this.#open(request)
-    const now = this.#clock.now()
+    const now = this.#ports.clock.now()
     if (!session?.grant || now + renewAheadMs < session.grant.expiresAt)
       return session && this.#cookies(request, { ...session, seenAt: now })
-    const renewed = await this.#renew(session.grant)
+    const renewed = await this.#ports.renew?.(session.grant)
     // A session never becomes that of another user.
     if (renewed && userOf(renewed.identity) !== userOf(session.identity)) return undefined
     if (renewed) return this.#cookies(request, { ...session, ...renewed, seenAt: now })
@@ -104,15 +96,16 @@ export class Sessions {
   }
 
   #open(request: SessionRequest): Session | undefined {
-    const session = this.#seal.open(purpose, cookieText(request)) as Session | undefined
-    const now = this.#clock.now()
-    if (!session || now - session.seenAt > this.#idleMs || now - session.startedAt > this.#maxMs) return undefined
+    const session = this.#ports.seal.open(purpose, cookieText(request)) as Session | undefined
+    const now = this.#ports.clock.now()
+    if (!session || now - session.seenAt > this.#ports.idleMs || now - session.startedAt > this.#ports.maxMs)
+      return undefined
     if (!isEqual(headerOf(request, 'x-sojourn-session'), session.secret)) return undefined
     return request.method === 'GET' || request.method === 'HEAD' || isSameOrigin(request) ? session : undefined
   }
 
   #cookies(request: SessionRequest, session: Session): string[] | undefined {
-    const text = this.#seal.seal(purpose, session)
+    const text = this.#ports.seal.seal(purpose, session)
     if (text.length > chunkBytes * maxChunks) return undefined
     return this.end(request).map((none, index) => {
       const chunk = text.slice(index * chunkBytes, (index + 1) * chunkBytes)

@@ -36,21 +36,19 @@ export interface InformerSource {
 export class Informer<T extends StoredObject = StoredObject> {
   readonly type: ResourceType
   readonly cluster: string
+  readonly #source: InformerSource
   /** Typed as the caller of `open` declared; the cache itself does not check. */
   readonly #cache: SharedCache
-  readonly #indexes: Readonly<Record<string, IndexFunction>>
-  readonly #release: () => void
   /** What ends with this use. */
   readonly #endings = new Set<() => void>()
   #closed = false
 
-  constructor({ type, cluster, cache, indexes, release }: InformerSource) {
-    this.type = type
-    this.cluster = cluster
-    this.#cache = cache
-    this.#indexes = indexes
-    this.#release = release
-    for (const index of Object.values(indexes)) cache.objects.addIndex(index)
+  constructor(source: InformerSource) {
+    this.type = source.type
+    this.cluster = source.cluster
+    this.#source = source
+    this.#cache = source.cache
+    for (const index of Object.values(source.indexes)) this.#cache.objects.addIndex(index)
   }
 
   /** Whether the first list is in the cache. Never goes back to false. */
@@ -120,7 +118,7 @@ export class Informer<T extends StoredObject = StoredObject> {
 
   /** The objects under this value of a declared index. */
   byIndex(index: string, value: string): readonly T[] {
-    const valuesOf = this.#indexes[index]
+    const valuesOf = this.#source.indexes[index]
     if (!valuesOf) throw new Error(`no index ${index} was declared for ${this.type.plural}`)
     return [...this.#cache.objects.byIndex(valuesOf, value)] as T[]
   }
@@ -151,8 +149,8 @@ export class Informer<T extends StoredObject = StoredObject> {
     this.#closed = true
     for (const end of this.#endings) end()
     this.#endings.clear()
-    for (const index of Object.values(this.#indexes)) this.#cache.objects.removeIndex(index)
-    this.#release()
+    for (const index of Object.values(this.#source.indexes)) this.#cache.objects.removeIndex(index)
+    this.#source.release()
   }
 
   [Symbol.dispose](): void {

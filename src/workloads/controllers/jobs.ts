@@ -73,33 +73,22 @@ export function planJob(job: Job, owned: readonly Pod[], now: number): JobStep {
   const active = owned.filter((pod) => !isPodFinished(pod) && !pod.metadata.deletionTimestamp).length
   const startedAt = parseTime(job.status?.startTime) ?? now
   if (succeeded >= (completions ?? 1) && (completions !== undefined || active === 0))
-    return {
-      do: 'finish',
-      as: 'Complete',
-      reason: 'CompletionsReached',
-      message: 'Reached expected number of succeeded pods',
-    }
+    return finish('Complete', 'CompletionsReached', 'Reached expected number of succeeded pods')
   if (failed > backoffLimit || hasRestartedTooOften(job, owned, backoffLimit))
-    return {
-      do: 'finish',
-      as: 'Failed',
-      reason: 'BackoffLimitExceeded',
-      message: 'Job has reached the specified backoff limit',
-    }
+    return finish('Failed', 'BackoffLimitExceeded', 'Job has reached the specified backoff limit')
   if (suspend) return { do: 'suspend' }
   const deadlineAt = activeDeadlineSeconds === undefined ? undefined : startedAt + activeDeadlineSeconds * 1000
   if (deadlineAt !== undefined && now >= deadlineAt)
-    return {
-      do: 'finish',
-      as: 'Failed',
-      reason: 'DeadlineExceeded',
-      message: 'Job was active longer than specified deadline',
-    }
+    return finish('Failed', 'DeadlineExceeded', 'Job was active longer than specified deadline')
   const remaining = completions === undefined ? (succeeded > 0 ? 0 : parallelism) : completions - succeeded
   const missing = Math.min(parallelism, remaining) - active
   if (missing <= 0) return { do: 'wait', ...(deadlineAt === undefined ? {} : { until: deadlineAt }) }
   const indexes = isIndexed ? { indexes: openIndexes(completions ?? 1, completedIndexes, owned).slice(0, missing) } : {}
   return { do: 'start', count: missing, notBefore: backoffUntil(failed, owned), ...indexes }
+}
+
+function finish(as: 'Complete' | 'Failed', reason: string, message: string): JobStep {
+  return { do: 'finish', as, reason, message }
 }
 
 /** With restartPolicy OnFailure a Pod does not fail: the restarts of its containers count against the backoff limit. */

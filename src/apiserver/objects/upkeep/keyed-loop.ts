@@ -1,11 +1,15 @@
 import { backoffDelay } from '../../../kube/basics/backoff-delay.ts'
 import type { Clock } from '../../store/clock.ts'
 
+interface LoopOptions {
+  readonly clock: Clock
+  readonly work: (key: string) => Promise<void>
+  readonly onError: (error: unknown, key: string) => void
+}
+
 /** Processes keys one at a time, each at least once after it was last added. Retries failed keys with backoff. */
 export class KeyedLoop {
-  readonly #clock: Clock
-  readonly #work: (key: string) => Promise<void>
-  readonly #onError: (error: unknown, key: string) => void
+  readonly #options: LoopOptions
   readonly #ready = new Set<string>()
   readonly #failures = new Map<string, number>()
   /** Cancels the retries that are waiting. */
@@ -13,14 +17,8 @@ export class KeyedLoop {
   #running: Promise<void> | undefined
   #isClosed = false
 
-  constructor(options: {
-    readonly clock: Clock
-    readonly work: (key: string) => Promise<void>
-    readonly onError: (error: unknown, key: string) => void
-  }) {
-    this.#clock = options.clock
-    this.#work = options.work
-    this.#onError = options.onError
+  constructor(options: LoopOptions) {
+    this.#options = options
   }
 
   add(key: string): void {
@@ -43,11 +41,11 @@ export class KeyedLoop {
     for (const key of this.#ready) {
       this.#ready.delete(key)
       try {
-        await this.#work(key)
+        await this.#options.work(key)
         this.#failures.delete(key)
       } catch (error) {
         if (this.#isClosed) return
-        this.#onError(error, key)
+        this.#options.onError(error, key)
         this.#retry(key)
       }
     }
@@ -57,7 +55,7 @@ export class KeyedLoop {
     const failures = (this.#failures.get(key) ?? 0) + 1
     this.#failures.set(key, failures)
     const delayMs = backoffDelay(failures, { baseMs: 200, maxMs: 30_000 })
-    const cancel = this.#clock.after(delayMs, () => {
+    const cancel = this.#options.clock.after(delayMs, () => {
       this.#waiting.delete(cancel)
       this.add(key)
     })
