@@ -3,7 +3,7 @@ import { cleanerKinds as kinds } from '../apis/cleaner-kinds.ts'
 import { parseApiVersion, type KubeObject } from '../kube/object.ts'
 import { matches } from '../kube/selector.ts'
 import { formatTime, parseTime, when } from '../kube/time.ts'
-import type { Target } from '../systems/cleaner/decision/model.ts'
+import { describeTarget, type Target } from '../systems/cleaner/decision/model.ts'
 import { readModel } from '../systems/cleaner/decision/read-model.ts'
 import type { Explained } from './explain.ts'
 import type { Reader } from './reader.ts'
@@ -24,7 +24,7 @@ export async function explainCleaners(reader: Reader, explained: Explained, now:
 export function explainCleaner({ type, object }: Explained): readonly string[] {
   if (!kinds.some(({ group, kind }) => group === type.group && kind === type.kind)) return []
   const { spec, status } = object as Cleaner
-  const taken = deletedBy(object).map(wordOf)
+  const taken = deletedBy(object).map(describeTarget)
   const { helm = {} } = spec
   const releases = [helm, ...(helm.releases ?? [])].flatMap((each) => (each.delete && each.release ? [each] : []))
   const deletes = [...taken, ...releases.map(({ release }) => `the Helm release ${release}`)]
@@ -55,10 +55,6 @@ function stateOf(found: Cleaner, now: number): string {
 function messageOf({ status }: Cleaner): string {
   const ready = status?.conditions?.find((condition) => condition.type === 'Ready')
   return ready?.message ?? 'not evaluated yet'
-}
-
-function wordOf({ kind, select }: Target): string {
-  return select.by === 'name' ? `${kind.toLowerCase()}/${select.name}` : `every ${kind.toLowerCase()} it selects`
 }
 
 function isTarget({ apiVersion, kind, select }: Target, { type, object }: Explained): boolean {

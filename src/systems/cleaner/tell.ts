@@ -2,7 +2,6 @@ import { notificationChannel, type NotificationChannel } from '../../apis/notifi
 import { sentenceOf } from '../../departures/door/because.ts'
 import { backoffDelay } from '../../kube/basics/backoff-delay.ts'
 import { groupResource, refOf, type StoredObject } from '../../kube/object.ts'
-import { formatSelector } from '../../kube/selector.ts'
 import { ignoring } from '../../kube/status-error.ts'
 import { formatTime, parseTime } from '../../kube/time.ts'
 import { maxOwners, ownersIn } from '../../notices/addresses.ts'
@@ -11,7 +10,7 @@ import { settled, type Outcome } from '../../runtime/controller/outcome.ts'
 import { accessTo } from '../../tenancy/confinement.ts'
 import { report, selfRequest } from './act.ts'
 import { decideRefused, type Decision, type Observed } from './decision/decide.ts'
-import type { Model, Target } from './decision/model.ts'
+import { describeTarget, type Model } from './decision/model.ts'
 import { currentWarning, type Warning } from './decision/warning.ts'
 import { keepUrl } from './keep.ts'
 import { writeStatus, type CleanerPorts } from './ports.ts'
@@ -113,12 +112,6 @@ function ownersOf({ metadata }: StoredObject): readonly string[] {
   return ownersIn(metadata.annotations?.['sojourn.dev/owner'] ?? '')
 }
 
-/** What a target selects: the name of the target itself means nothing to its owner. */
-function wordOf({ kind, select }: Target): string {
-  if (select.by === 'name') return `${kind} ${select.name}`
-  return `every ${kind} ${select.requirements.length > 0 ? `with ${formatSelector(select.requirements)}` : 'in the namespace'}`
-}
-
 async function noticeOf(
   { type, notices }: CleanerPorts,
   self: StoredObject,
@@ -128,7 +121,7 @@ async function noticeOf(
   const base = notices.publicUrl()
   const optOutUrl = base === undefined ? undefined : keepUrl(base, await notices.linkKey(), { self, model, warning })
   const deleted = [
-    ...model.targets.filter((target) => target.delete).map(wordOf),
+    ...model.targets.filter((target) => target.delete).map(describeTarget),
     ...model.releases.map((release) => `Helm release ${release.name}`),
   ]
   const item = {

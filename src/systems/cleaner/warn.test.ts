@@ -120,7 +120,7 @@ it('names what it deletes, in the notice and in an Event', async () => {
   const { items } = await world.client.list<StoredObject & { message?: string }>(events, { namespace: 'team' })
   expect(items.map(({ message }) => message)).toContainEqual(
     expect.stringMatching(
-      /^Cleaner team\/c will delete ConfigMap a, every [cC]onfig[mM]ap with app=preview and itself from \w+, .*To keep it, /,
+      /^Cleaner team\/c will delete configmap\/a, every configmap with app=preview and itself from \w+, .*To keep it, /,
     ),
   )
 })

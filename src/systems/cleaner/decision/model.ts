@@ -1,6 +1,6 @@
 import type { Release } from '../../../helm/release.ts'
 import type { Cleaner } from '../../../apis/cleaner.ts'
-import type { Requirement } from '../../../kube/selector.ts'
+import { formatSelector, type Requirement } from '../../../kube/selector.ts'
 
 /** The status of a Cleaner; a ConditionalTTL's has the same fields. */
 export type CleanerStatus = NonNullable<Cleaner['status']>
@@ -70,3 +70,10 @@ export const defaultPeriodMs = 3_600_000
 
 /** The same where time alone can change nothing. */
 export const defaultIdlePeriodMs = 86_400_000
+
+/** What a target selects, for people: its own name means nothing to them. */
+export function describeTarget({ kind, select }: Target): string {
+  const word = kind.toLowerCase()
+  if (select.by === 'name') return `${word}/${select.name}`
+  return `every ${word} ${select.requirements.length > 0 ? `with ${formatSelector(select.requirements)}` : 'in the namespace'}`
+}
