@@ -50,13 +50,14 @@ async function whyMissing({ client, namespace }: Connection, word: string, missi
   if (!isStatusError(missing, 'NotFound')) return missing
   try {
     const deleted = await deletedNamed(client, word, namespace)
-    const { object, by, because, recordedAt } = (await recordOf(client, deleted)).spec
-    const rule = by.object ? ` (${by.object.kind}/${by.object.name})` : ''
+    const { spec, decidedBy } = await recordOf(client, deleted)
+    const { object, by, because, recordedAt } = spec
+    const rule = decidedBy ?? (by.object && `${by.object.kind}/${by.object.name}`)
     const what = describeRef({ ...object, ...deleted })
     const where = deleted.namespace ? ` -n ${deleted.namespace}` : ''
     return new StatusError(
       'NotFound',
-      `${what} was deleted at ${recordedAt} by the ${by.system}${rule}: ${because}; to restore it, run "sojourn restore ${word}${where}"`,
+      `${what} was deleted at ${recordedAt} by the ${by.system}${rule ? ` (${rule})` : ''}: ${because}; to restore it, run "sojourn restore ${word}${where}"`,
     )
   } catch (error) {
     return isStatusError(error, 'Invalid') ? error : missing
