@@ -118,7 +118,7 @@ function box({ id, through, x, y, kind, name, note, tone, bundled }, onSelect) {
     svg('title', {}, `${kind} ${name}: ${note}`),
     svg('rect', { width: boxWidth, height: boxHeight, rx: 10 }),
     svg('circle', { class: 'fate', cx: 16, cy: boxHeight / 2, r: 5 }),
-    svg('text', { class: 'name', x: 30, y: 19 }, shortened(name, 19)),
+    svg('text', { class: 'name', x: 30, y: 19 }, shortened(name, 18)),
     svg('text', { class: 'kind', x: 30, y: 35 }, shortened(kind, 24)),
   )
 }

@@ -304,7 +304,7 @@ function itemRow(item) {
     {},
     h('div.who', {}, h('strong', { title: titleOf(object) }, titleOf(object)), h('small', {}, kindAndPlace(object))),
     h('div.state', {}, pill(state, toneOf(state)), h('small', { title: why }, why)),
-    h('div.when', { title: exactMoment(next?.at) }, when),
+    h('div.when', { title: exactMoment(next?.at) || when }, when),
     timeline(item, now),
   )
 }

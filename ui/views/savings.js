@@ -146,6 +146,7 @@ function dayBars(rows, { unit, since, today }) {
   })
   const most = Math.max(...bars.map(({ asleep, deleted }) => asleep + deleted)) || 1
   const step = chart.width / bars.length
+  const scale = [0.5, 0].map((share) => chart.height * share)
   const label = (/** @type {number} */ value) => amount(value, unit, rows[0]?.currency ?? '')
   const total = bars.reduce((sum, { asleep, deleted }) => sum + asleep + deleted, 0)
   const summary = `${units[unit]} a day from ${since} to ${today}: ${label(total)} in all, at most ${label(most)} a day`
@@ -170,16 +171,7 @@ function dayBars(rows, { unit, since, today }) {
           svg('rect', { class: 'stripe', width: 2.5, height: 6 }),
         ),
       ),
-      ...[0.5, 1].flatMap((share) => [
-        svg('line', {
-          class: 'grid',
-          x1: 0,
-          x2: chart.width,
-          y1: chart.height * (1 - share),
-          y2: chart.height * (1 - share),
-        }),
-        svg('text', { class: 'scale', x: 0, y: chart.height * (1 - share) - 3 }, label(most * share)),
-      ]),
+      ...scale.map((y) => svg('line', { class: 'grid', x1: 0, x2: chart.width, y1: y, y2: y })),
       ...bars.map(({ day, asleep, deleted }, index) => {
         const tall = { asleep: (asleep / most) * chart.height, deleted: (deleted / most) * chart.height }
         const place = { x: index * step + step * 0.12, width: step * 0.76 }
@@ -202,6 +194,8 @@ function dayBars(rows, { unit, since, today }) {
         )
       }),
       svg('line', { class: 'base', x1: 0, x2: chart.width, y1: chart.height, y2: chart.height }),
+      // Over the bars, so that they stay readable.
+      ...scale.map((y) => svg('text', { class: 'scale', x: 0, y: y - 3 }, label(most * (1 - y / chart.height)))),
     ),
     h('div.hours', { 'aria-hidden': 'true' }, h('span', {}, since), h('span', {}, `${today}, so far`)),
     h('figcaption', {}, h('span.key.asleep', {}), ' asleep ', h('span.key.deleted', {}), ' deleted · days in UTC'),

@@ -2,6 +2,8 @@ import { sojournNamespace } from '../../apis/group.ts'
 import { addRow, savingsReport, type SavingsReport, type SavingsRow } from '../../apis/savings-report.ts'
 import type { Client } from '../../client/client.ts'
 
+export { notCounted } from '../../systems/savings/decision/letters.ts'
+
 export const groupings = ['namespace', 'owner', 'class', 'system', 'day'] as const
 export type Grouping = (typeof groupings)[number]
 

@@ -3,6 +3,7 @@ import { savingsFlags } from '../../app/config/savings-config.ts'
 import {
   grouped,
   groupings,
+  notCounted,
   readSavings,
   type Grouping,
   type GroupedSavings,
@@ -66,7 +67,7 @@ Examples:
       [
         ...(items.length === 0 ? [about.none] : [savingsTable(by, items, totals), about.some]),
         ...notes,
-        ...(uncounted > 0 ? [`Not counted: ${uncounted} sleeping workloads without requests.`] : []),
+        ...notCounted(uncounted),
       ].join('\n'),
     )
   },

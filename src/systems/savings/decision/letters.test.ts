@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { SavingsRow } from '../../../apis/savings-report.ts'
-import { ownerLetters } from './letters.ts'
+import { notCounted, ownerLetters } from './letters.ts'
 
 const row = (owner: string, namespace: string): SavingsRow => ({
   system: 'environments',
@@ -9,6 +9,13 @@ const row = (owner: string, namespace: string): SavingsRow => ({
   owner,
   namespace,
   cost: 1,
+})
+
+it('says how many sleepers request nothing, and nothing where there are none', () => {
+  expect([0, 1, 2].flatMap(notCounted)).toEqual([
+    'Not counted: 1 sleeping workload without requests.',
+    'Not counted: 2 sleeping workloads without requests.',
+  ])
 })
 
 describe('the weekly mail to owners', () => {

@@ -80,10 +80,16 @@ export function teamLetter({ until, rows, uncounted }: Week): Omit<Letter, 'to'>
     'Owners:',
     ...largest(rows, 'owner', named).map((line) => `  ${line}`),
     '',
-    ...(uncounted > 0 ? [`Not counted: ${uncounted} sleeping workloads without requests.`] : []),
+    ...notCounted(uncounted),
     note,
   ]
   return { subject: `Sojourn released ${releasedBy(rows)} last week`, text: text.join('\n') }
+}
+
+/** Sleepers that request nothing; no line without any. */
+export function notCounted(workloads: number): readonly string[] {
+  if (workloads === 0) return []
+  return [`Not counted: ${workloads} sleeping workload${workloads === 1 ? '' : 's'} without requests.`]
 }
 
 const note =
