@@ -249,6 +249,21 @@ describe('the Services of an activator', () => {
     expect(cluster.history.get('later')).toEqual([0, 1])
   })
 
+  it('refuses at once where the Service has no such port, and wakes nothing', async () => {
+    await using it = await startReplica(server.transport, { clock })
+    await cluster.addApp('web', { 'sojourn.dev/port': 'metrics' })
+    await eventually(() => it.activator.rows().length === 1)
+    await until(async () => (await ask(it.port, 'web.test')).includes('503'))
+    expect(await ask(it.port, 'web.test')).toMatch(/no-port[^]*The Service has no such port/)
+    expect(cluster.history.get('web')).toEqual([0])
+    await cluster.client.patch(
+      services,
+      { namespace, name: 'web' },
+      { type: 'merge', body: { metadata: { annotations: { 'sojourn.dev/port': 'http' } } } },
+    )
+    await until(async () => (await ask(it.port, 'web.test')).includes('200 OK'))
+  })
+
   it('refuses waiters when their Service goes, and forgets it (C67)', async () => {
     await cluster[Symbol.asyncDispose]()
     cluster = await startFakeCluster(server.transport, { ready: () => false })

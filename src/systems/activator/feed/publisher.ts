@@ -106,6 +106,7 @@ export class Publisher {
 
   #stateOf(service: OnDemandService, port: ServicePort | undefined): TargetState | undefined {
     const { workloads, caches } = this.#parts
+    if (!port) return { is: 'refusing', because: 'no-port', retryAfterSeconds: 5 }
     const { addresses, protocol } = observeBackends(service, caches.slices, port)
     if (this.isAsleep(service)) return this.#refusal(service) ?? this.#cold(service)
     if (addresses.length > 0) return { is: 'warm', endpoints: this.#share(service, addresses), protocol }

@@ -15,7 +15,8 @@ const reasons = {
   'wake-denied': [503, 'The workload could not be woken.'],
   backoff: [503, 'The workload did not become ready when last woken; try again in a moment.'],
   'route-gone': [503, 'The route was removed while the request waited.'],
-  'target-gone': [503, 'The workload no longer exists.'],
+  'target-gone': [503, 'The workload does not exist.'],
+  'no-port': [503, 'The Service has no such port, or none at all.'],
   'not-ready-in-time': [504, 'The workload was not ready in time.'],
   'upstream-timeout': [504, 'The workload took too long to answer.'],
 } as const satisfies Readonly<Record<string, readonly [number, string]>>

@@ -67,7 +67,14 @@ export const defaultLimits: ProxyLimits = {
 }
 
 /** Why a request was turned away instead of forwarded. */
-export type Refusal = 'queue-full' | 'not-ready-in-time' | 'wake-denied' | 'backoff' | 'route-gone' | 'target-gone'
+export type Refusal =
+  | 'queue-full'
+  | 'not-ready-in-time'
+  | 'wake-denied'
+  | 'backoff'
+  | 'route-gone'
+  | 'target-gone'
+  | 'no-port'
 
 /** A request that waits for its target, by its entry in the list of the target, oldest first. */
 export interface Waiter {
