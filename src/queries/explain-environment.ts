@@ -1,9 +1,17 @@
+import type { EnvironmentClass } from '../apis/environment-class.ts'
 import { environment, type Environment } from '../apis/environment.ts'
 import { findCondition } from '../kube/conditions.ts'
 import type { StoredObject } from '../kube/object.ts'
 import { formatAge, parseTime, when } from '../kube/time.ts'
 import type { Explained } from './explain.ts'
 import type { Reader } from './reader.ts'
+
+/** How many environments a class has, and what is wrong with it. */
+export function explainClass({ metadata, status }: EnvironmentClass): readonly string[] {
+  const ready = findCondition(status?.conditions, 'Ready')
+  const said = ready ? `${ready.status === 'True' ? '' : 'it is not Ready: '}${ready.message}` : 'it was not read yet'
+  return [`EnvironmentClass ${metadata.name} has ${status?.environments ?? 0} environments: ${said}`]
+}
 
 /** What its Environment means for a Namespace and for everything in it; for the Environment itself, and the Namespace, in full. */
 export async function explainEnvironment(
@@ -35,7 +43,7 @@ function lifeOf({ metadata, spec, status }: Environment & StoredObject, now: num
     const instant = timeOf(time)
     return instant === undefined ? [] : [`${text} ${when(instant, now)}`]
   }
-  const isHeld = /\bheld\b/.test(message ?? '')
+  const isHeld = phase === 'Held' || /\bheld\b/.test(message ?? '')
   return [
     `Environment ${metadata.name} of class ${spec.className} is ${phase ?? 'not read yet'}${message ? `: ${message}` : ''}`,
     ...(ready?.status === 'False' ? [`It is not Ready: ${ready.message}`] : []),

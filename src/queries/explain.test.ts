@@ -6,6 +6,7 @@ import { cleaner } from '../apis/cleaner.ts'
 import { cleanupCandidate } from '../apis/cleanup-candidate.ts'
 import { cleanupPolicy } from '../apis/cleanup-policy.ts'
 import { conditionalTtl } from '../apis/conditional-ttl.ts'
+import { environmentClass } from '../apis/environment-class.ts'
 import { environment } from '../apis/environment.ts'
 import { pipeline } from '../apis/pipeline.ts'
 import { Client } from '../client/client.ts'
@@ -99,6 +100,18 @@ describe('explain of an environment', () => {
 })
 
 describe('explain', () => {
+  it('says of a class how many environments it has, and what is wrong', async () => {
+    const message = 'spec.channels: there is no NotificationChannel mail'
+    await create(environmentClass, 'preview', {
+      spec: { namespaceSelector: { matchLabels: { env: 'preview' } } },
+      status: { environments: 2, conditions: [condition('Ready', 'False', message)] },
+    })
+    expect(await said(environmentClass.type, 'preview')).toBe(
+      `EnvironmentClass preview has 2 environments: it is not Ready: ${message}.`,
+    )
+    await client.deleteObject(environmentClass.type, { name: 'preview' })
+  })
+
   it('names who uses a ConfigMap', async () => {
     await configMap('mounted')
     const volumes = [{ name: 'v', configMap: { name: 'mounted' } }]

@@ -1,6 +1,7 @@
 import { refusals } from '../departures/door/because.ts'
 import { bond, type Bond } from '../apis/bond.ts'
 import { cleanupOptOut, type CleanupOptOut } from '../apis/cleanup-opt-out.ts'
+import { environmentClass, type EnvironmentClass } from '../apis/environment-class.ts'
 import { cleanupPolicy, type CleanupPolicy } from '../apis/cleanup-policy.ts'
 import { pipeline, type Pipeline } from '../apis/pipeline.ts'
 import type { Client } from '../client/client.ts'
@@ -11,7 +12,7 @@ import { obstacles } from './cascade.ts'
 import { haltsOf } from './halts.ts'
 import { explainBond, explainBonds } from './explain-bonds.ts'
 import { explainCleaner, explainCleaners } from './explain-cleaners.ts'
-import { explainEnvironment } from './explain-environment.ts'
+import { explainClass, explainEnvironment } from './explain-environment.ts'
 import { explainPipeline } from './explain-pipeline.ts'
 import { explainPolicies, explainPolicy } from './explain-policies.ts'
 import { explainUse } from './explain-use.ts'
@@ -94,6 +95,7 @@ function kindSentences({ type, object }: Explained): readonly string[] {
   if (is(pipeline)) return explainPipeline(object as Pipeline & StoredObject)
   if (is(cleanupPolicy)) return explainPolicy(object as CleanupPolicy)
   if (is(bond)) return explainBond(object as Bond)
+  if (is(environmentClass)) return explainClass(object as EnvironmentClass)
   return explainCleaner({ type, object })
 }
 

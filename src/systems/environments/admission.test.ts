@@ -5,6 +5,7 @@ import { environment } from '../../apis/environment.ts'
 import { deployments, namespaces } from '../../kube/core-types.ts'
 import type { KubeObject } from '../../kube/object.ts'
 import {
+  channel,
   classOf,
   day,
   deploymentOf,
@@ -70,6 +71,30 @@ describe('a second Environment in a Namespace', () => {
     await world.client.deleteObject(environment.type, place, {})
     await world.pass(minute)
     expect((await read(world, second)).status).toMatchObject({ phase: 'Awake', owner: 'eve@example.org' })
+  })
+})
+
+describe('a class that names what does not exist', () => {
+  it('is not Ready and says in which fields, until it is there', async () => {
+    await using started = await start({ channels: ['post'], delete: { window: 'office' }, sleep: { awake: 'nights' } })
+    const { world } = started
+    await world.pass(minute)
+    expect(await reasonOf(world, 'preview')).toMatchObject({
+      status: 'False',
+      reason: 'ReferenceNotFound',
+      message:
+        'spec.channels: there is no NotificationChannel post; spec.sleep.awake: there is no WorkSchedule nights; spec.delete.window: there is no WorkSchedule office',
+    })
+    await world.create({ ...channel, metadata: { name: 'post' } })
+    for (const name of ['nights', 'office'])
+      await world.create({
+        apiVersion: 'sojourn.dev/v1alpha1',
+        kind: 'WorkSchedule',
+        metadata: { name },
+        spec: { windows: [{ days: ['Monday'], start: '08:00', end: '18:00' }] },
+      })
+    await world.pass(minute)
+    expect(await reasonOf(world, 'preview')).toMatchObject({ status: 'True', reason: 'InForce' })
   })
 })
 

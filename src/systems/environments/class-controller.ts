@@ -1,5 +1,8 @@
+import { parseAwakeHours } from '../../apis/awake-hours.ts'
 import { environmentClass as classKind, type EnvironmentClass } from '../../apis/environment-class.ts'
 import { environment as environmentKind, type Environment } from '../../apis/environment.ts'
+import { notificationChannel } from '../../apis/notification-channel.ts'
+import { workSchedule } from '../../apis/work-schedule.ts'
 import { healthStatus } from '../../kube/conditions.ts'
 import { namespaces } from '../../kube/core-types.ts'
 import { keyOf } from '../../kube/key.ts'
@@ -20,10 +23,14 @@ export function classController({ client, informers, ports }: ClusterPorts): Con
     indexes: { class: ({ spec }) => [spec.className] },
   })
   const homes = informers.open(client, namespaces)
+  const channels = informers.open<StoredObject>(client, notificationChannel.type)
+  const schedules = informers.open<StoredObject>(client, workSchedule.type)
   const controller = new Controller({ name: 'environment-classes', reconcile, ports, concurrency: 1 })
   const writtenAt = new Map<string, number>()
   const all = () => classes.list().map((each) => keyOf(each))
   controller.watch(classes, all)
+  controller.watch(channels, all)
+  controller.watch(schedules, all)
   // Which classes overlap depends on the labels of Namespaces.
   controller.watch(homes, ({ object, previous }) =>
     classes.list().length > 1 && (!previous || !deepEqual(object.metadata.labels, previous.metadata.labels))
@@ -37,12 +44,13 @@ export function classController({ client, informers, ports }: ClusterPorts): Con
 
   async function reconcile({ name }: { readonly name: string }): Promise<Outcome> {
     const self = classes.get('', name)
-    if (!self || self.metadata.deletionTimestamp || !environments.synced || !homes.synced) return settled
+    if (!self || self.metadata.deletionTimestamp) return settled
     const now = ports.clock.now()
+    if (!environments.synced || !homes.synced) return wakeAt(now + pauseMs)
     const restUntil = (writtenAt.get(name) ?? 0) + pauseMs
     if (now < restUntil) return wakeAt(restUntil)
     const unseen = selectedBy(self).filter(({ metadata }) => environments.errorIn(metadata.name))
-    const health = healthOf(self, rivalsOf(self), unseen)
+    const health = healthOf(self, { rivals: rivalsOf(self), unseen, missing: missingIn(self) })
     const count = environments.byIndex('class', name).filter(({ status }) => !status?.deletion).length
     const status = { ...self.status, environments: count, ...healthStatus(self, health, now) }
     if (deepEqual(self.status ?? {}, status)) return settled
@@ -50,6 +58,21 @@ export function classController({ client, informers, ports }: ClusterPorts): Con
     const written = await client.updateStatus<EnvironmentClass>(classKind.type, self, status)
     controller.expect(keyOf(written), written.metadata.resourceVersion)
     return settled
+  }
+
+  /** What the class names and does not exist. */
+  function missingIn({ spec }: EnvironmentClass): readonly string[] {
+    const { awake } = spec.sleep ?? {}
+    const { window } = spec.delete ?? {}
+    const named = [
+      ...(spec.channels ?? []).map((name) => ['spec.channels', 'NotificationChannel', name] as const),
+      ...(awake === undefined || parseAwakeHours(awake) ? [] : [['spec.sleep.awake', 'WorkSchedule', awake] as const]),
+      ...(window === undefined ? [] : [['spec.delete.window', 'WorkSchedule', window] as const]),
+    ]
+    return named.flatMap(([field, kind, name]) => {
+      const cache = kind === 'WorkSchedule' ? schedules : channels
+      return cache.synced && !cache.get('', name) ? [`${field}: there is no ${kind} ${name}`] : []
+    })
   }
 
   function selectedBy({ spec }: EnvironmentClass): readonly StoredObject[] {
@@ -69,13 +92,22 @@ export function classController({ client, informers, ports }: ClusterPorts): Con
   }
 }
 
-/** `rivals`: classes that select some of the same Namespaces. `unseen`: Namespaces that this process may not look into. */
-function healthOf({ spec }: EnvironmentClass, rivals: readonly string[], unseen: readonly StoredObject[]) {
+interface Findings {
+  /** Classes that select some of the same Namespaces. */
+  readonly rivals: readonly string[]
+  /** Namespaces that this process may not look into. */
+  readonly unseen: readonly StoredObject[]
+  readonly missing: readonly string[]
+}
+
+function healthOf({ spec }: EnvironmentClass, { rivals, unseen, missing }: Findings) {
   const { problems } = readClass(spec)
   if (problems.length > 0) {
     const message = problems.map((problem) => `${problem.field}: ${problem.message}`).join('; ')
     return { health: 'stalled', reason: 'InvalidSpec', message } as const
   }
+  if (missing.length > 0)
+    return { health: 'not-ready', reason: 'ReferenceNotFound', message: missing.join('; ') } as const
   const names = unseen.map(({ metadata }) => metadata.name).toSorted()
   const list = `${names.slice(0, 5).join(', ')}${names.length > 5 ? ` and ${names.length - 5} more` : ''}`
   const parts = [
