@@ -274,10 +274,12 @@ function carryOut(draft: Draft, spec: Approval['spec']): Because {
   const revision = isRollback ? previousGood(draft, environment!) : knownRevision(draft, spec.revision ?? '')
   if (revision === undefined) return isRollback ? 'NothingToRollBackTo' : 'RevisionNotSeen'
   const { promotion, pin } = draft.environment(name)
-  // The second of two users who ask for the same must not replace what the first one has started.
-  if (pin?.revision === revision && promotion?.runSequence === pin.sequence && !hasEnded(promotion)) return 'Requested'
-  status.sequence = (status.sequence ?? 0) + 1
-  draft.environment(name).pin = { revision, sequence: status.sequence, by, at: formatTime(now) }
+  // What is on its way keeps its pull request, with its reviews, and its approvals.
+  const isUnderway = promotion?.revision === revision && !hasEnded(promotion) && promotion.because !== 'RolloutTimedOut'
+  if (isUnderway && pin?.sequence === promotion.runSequence) return 'Requested'
+  const sequence = isUnderway ? promotion.runSequence : (status.sequence ?? 0) + 1
+  status.sequence = Math.max(status.sequence ?? 0, sequence)
+  draft.environment(name).pin = { revision, sequence, by, at: formatTime(now) }
   return 'Requested'
 }
 

@@ -86,6 +86,8 @@ describe('a commit of a promotion in the first environment', () => {
     world.answer('inspect', { result: 'inspected', isOwn: true }, minute)
     world.step()
     expect(world.status.run).toMatchObject({ sequence: 1, aliases: [`main@sha1:${second}`] })
+    // Nothing would ever run it: whatever does counts as the run's revision.
+    expect(world.status.revisions?.map(({ revision }) => revision)).toEqual([`main@sha1:${first}`])
     expect(world.status.candidate).toBeUndefined()
     expect(world.phase('prod')).toBe('Intended')
     world.runs({ dev: `main@sha1:${third}` })

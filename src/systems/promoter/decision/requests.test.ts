@@ -380,3 +380,43 @@ it('records which revision reached which environment, by whose approval, and how
   ])
   expect(world.status.revisions?.map(({ revision }) => revision)).toEqual(['1.2.0', '1.1.0'])
 })
+
+describe('a request for the revision that is on its way', () => {
+  it.each(['Proposed', 'AwaitingApproval'])('keeps the promotion with its reviews and approvals (%s)', (phase) => {
+    const approval = { required: 2, approvers: ['ann', 'bob'] }
+    const { promotion } = pipelineOf().spec
+    const world = new World(pipelineOf(phase === 'Proposed' ? {} : { promotion: { ...promotion!, approval } }))
+    world.runs({ dev: '1.1.0', staging: '1.0.0', prod: '1.0.0' })
+    if (phase === 'Proposed') {
+      world.answer('push', pushed)
+      world.answer('propose', { result: 'seen', pullRequest: pullRequest('open') })
+    } else {
+      world.step()
+      world.approve('staging', 'ann')
+      world.step()
+    }
+    const { id } = world.promotion('staging')!
+    world.request('Promote', 'staging', { revision: '1.1.0' })
+    world.step()
+    expect(world.status.requests?.[0]).toMatchObject({ result: 'Requested' })
+    expect(world.promotion('staging')).toMatchObject({ id, phase })
+    expect(world.status.environments?.['staging']?.waitingApproval?.approvals).toEqual(
+      phase === 'Proposed' ? undefined : [expect.objectContaining({ approver: 'ann' })],
+    )
+    // What was requested is not withdrawn for a newer revision that has not come as far.
+    expect(world.status.environments?.['staging']?.pin).toMatchObject({ revision: '1.1.0' })
+  })
+
+  it('replaces one that timed out', () => {
+    const world = new World()
+    world.runs({ dev: '1.1.0', staging: '1.0.0', prod: '1.0.0' })
+    world.merge()
+    world.step()
+    world.step(31 * minute)
+    expect(world.promotion('staging')).toMatchObject({ because: 'RolloutTimedOut' })
+    const { id } = world.promotion('staging')!
+    world.request('Promote', 'staging', { revision: '1.1.0' })
+    expect(world.step().effect?.do).toBe('push')
+    expect(world.promotion('staging')?.id).not.toBe(id)
+  })
+})

@@ -85,6 +85,7 @@ function recordInspection(
   if (result.result === 'inspected' && result.isOwn) {
     run.aliases = [revision, ...(run.aliases ?? [])].slice(0, maxAliases)
     delete status.candidate
+    status.revisions = status.revisions?.filter((seen) => seen.revision !== revision) ?? []
   } else if (result.result === 'inspected' || (result.result === 'failed' && isForeign(result.error.reason))) {
     candidate.origin = 'Foreign'
   } else {
