@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import type { RestEndpointMethodTypes } from '@octokit/rest'
 import { newestComment, Refused, type Pull, type PullRequests } from './pull-requests.ts'
 
 /** A request to the API, its path still without what the dialect begins with. */
@@ -70,6 +71,11 @@ function editComment(call: ForgeCall, id: number): ForgeAnswer {
   return { body: { id, body: call.body['body'] } }
 }
 
+/** As GitHub publishes them. */
+type Published = RestEndpointMethodTypes
+type CheckRun = Published['checks']['listForRef']['response']['data']['check_runs'][number]
+type CommitStatus = Published['repos']['getCombinedStatusForRef']['response']['data']['statuses'][number]
+
 const github: Dialect = {
   matches: /^\/api\/v3(?=\/)/,
   credential: (headers) => after('Bearer ')(headers) ?? after('token ')(headers),
@@ -102,22 +108,20 @@ const github: Dialect = {
     }
     if (kind === 'commits') {
       // Half of them as statuses, half as check runs: users have both.
-      const checks = (call.pulls.checks.get(id ?? '') ?? []).map((check, index) => ({
-        ...check,
-        isRun: index % 2 === 1,
-      }))
-      if (tail === 'status')
-        return {
-          body: { statuses: checks.filter(({ isRun }) => !isRun).map(({ name, state }) => ({ context: name, state })) },
-        }
-      const conclusionOf = (state: string) => (state === 'pending' ? null : state)
-      return {
-        body: {
-          check_runs: checks
-            .filter(({ isRun }) => isRun)
-            .map(({ name, state }) => ({ name, conclusion: conclusionOf(state) })),
-        },
+      const checks = call.pulls.checks.get(id ?? '') ?? []
+      const [statuses, runs] = [0, 1].map((half) => checks.filter((_, index) => index % 2 === half))
+      if (tail === 'status') {
+        const seen = statuses!.map(({ name, state }) => ({ context: name, state }) satisfies Partial<CommitStatus>)
+        const page = linked(call, seen, 'per_page')
+        return { ...page, body: { url: call.url.href, sha: id, total_count: seen.length, statuses: page.body } }
       }
+      const seen = runs!.map(({ name, state }, index) => {
+        const isOver = state !== 'pending'
+        const status = isOver ? 'completed' : 'in_progress'
+        return { id: index, name, status, conclusion: isOver ? state : null } satisfies Partial<CheckRun>
+      })
+      const page = linked(call, seen, 'per_page')
+      return { ...page, body: { total_count: seen.length, check_runs: page.body } }
     }
     if (kind !== 'pulls') throw notFound()
     const show = (pull: Pull) => ({

@@ -215,6 +215,33 @@ describe.each(Object.keys(oracles) as ForgeType[])('the stand-in speaking %s', (
   })
 })
 
+it('the official client of GitHub sees the same statuses and check runs, on all pages', async () => {
+  const sha = 'd'.repeat(40)
+  const states = ['success', 'failure', 'pending'] as const
+  forge.pulls.checks.set(
+    sha,
+    Array.from({ length: 9 }, (_, index) => ({ name: `check ${index}`, state: states[index % 3]! })),
+  )
+  forge.pageSize = 2
+  const octokit = new Octokit({ auth: forgeToken, baseUrl: `${forge.origin}/api/v3` })
+  const place = { owner: 'acme', repo: 'deploy', ref: sha, per_page: 2 }
+  const runs = await octokit.paginate(octokit.rest.checks.listForRef, place)
+  const statuses = await octokit.paginate(
+    octokit.rest.repos.getCombinedStatusForRef,
+    place,
+    ({ data }) => (data as unknown as { statuses: { context: string; state: string }[] }).statuses,
+  )
+  const address = repositoryAddress('github', forge.url('github', 'deploy'))
+  const ours = await openForge('github', address, { http, token: forgeToken, ca: forge.ca }).checks(sha)
+  forge.pageSize = 100
+  const theirs = [
+    ...statuses.map(({ context, state }) => `${context} ${state}`),
+    ...runs.map(({ name, status, conclusion }) => `${name} ${status === 'completed' ? conclusion : 'pending'}`),
+  ]
+  expect(ours.map(({ name, state }) => `${name} ${state}`).toSorted()).toEqual(theirs.toSorted())
+  expect(ours).toHaveLength(9)
+})
+
 it('the stand-in speaking Azure DevOps is understood by the official client', async () => {
   const routed = await azure()
   const address = repositoryAddress('azure-devops', forge.url('azure-devops', 'deploy'))
