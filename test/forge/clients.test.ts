@@ -68,6 +68,8 @@ describe.each(forgeTypes)('the client for %s', (type) => {
         .checks('c'.repeat(40))
         .catch((error: unknown) => error)
       if (!Array.isArray(checks)) expect(checks).toMatchObject(unavailable)
+      forge.mend()
+      await open().close(number)
     },
   )
 
@@ -149,7 +151,14 @@ describe.each(forgeTypes)('the client for %s', (type) => {
   })
 
   it('follows the pages of a list to their end', async () => {
-    const client = open()
+    // A repository of its own: some forges list all pull requests there are.
+    repository = await forge.createRepository(`pages-${type}`)
+    await repository.commit('main', { 'a.yaml': 'a: 1\n' })
+    const client = openForge(type, repositoryAddress(type, forge.url(type, `pages-${type}`)), {
+      http,
+      token: forgeToken,
+      ca: forge.ca,
+    })
     const head = await branch()
     forge.pulls.allowDuplicates = true
     for (let index = 0; index < 5; index++)
@@ -157,6 +166,7 @@ describe.each(forgeTypes)('the client for %s', (type) => {
     forge.pulls.allowDuplicates = false
     forge.pageSize = 2
     expect(await client.list({ head, base: 'main' })).toHaveLength(5)
+    repository = forge.pulls.repository('deploy')
   })
 
   it('says what will not mend itself', async () => {
