@@ -94,10 +94,13 @@ function pinnedRevision(
 /** Backward for a revision that the environment has had, or whose version is lower than one that runs there. */
 function directionOf(
   revision: string,
-  { history = [] }: EnvironmentStatus,
+  { promotion, history = [] }: EnvironmentStatus,
   running: readonly (string | undefined)[],
 ): WantedRevision['direction'] {
-  const past = history.some((entry) => entry.revision === revision && entry.phase === 'Succeeded')
+  const arrived = [...(promotion ? [promotion] : []), ...history].filter(({ phase }) => phase === 'Succeeded')
+  const past = arrived.some(
+    (each) => each.fromRevision === revision || (each !== promotion && each.revision === revision),
+  )
   const isLower = running.some((current) => current !== undefined && isLowerRevision(revision, current))
   return past || isLower ? 'Backward' : 'Forward'
 }

@@ -40,6 +40,21 @@ describe('a rollback', () => {
     expect(world.step().effect).toMatchObject({ environment: 'prod', promotion: { revision: '1.2.0' } })
   })
 
+  it('goes back where versions are commits, too, to one that was there before the first promotion', () => {
+    const [first, second] = ['1', '2'].map((digit) => `main@sha1:${digit.repeat(40)}`) as [string, string]
+    const world = new World()
+    world.runs({ dev: first, staging: first, prod: first })
+    world.step()
+    world.runs({ dev: second })
+    world.answer('inspect', { result: 'inspected', isOwn: false })
+    world.merge()
+    world.runs({ staging: second })
+    world.step()
+    world.request('Rollback', 'staging')
+    world.step()
+    expect(world.promotion('staging')).toMatchObject({ revision: first, direction: 'Backward' })
+  })
+
   it('stays proposed while a newer revision has not come as far', () => {
     const world = complete()
     world.request('Rollback', 'prod')
