@@ -170,8 +170,9 @@ describe('a run that took too long', () => {
   })
 })
 
-describe('a failure that git can cure', () => {
-  it.each(['MarkerNotFound', 'BaseBranchNotFound', 'RepositoryNotFound'])(
+describe('a failure that git or RBAC can cure', () => {
+  // CredentialsMissing: the creator of the Pipeline may be granted the right to read the Secret later.
+  it.each(['MarkerNotFound', 'BaseBranchNotFound', 'RepositoryNotFound', 'CredentialsMissing'])(
     '%s is tried again each interval, and stays Stalled meanwhile',
     (reason) => {
       const world = new World()

@@ -238,13 +238,14 @@ export function isUnexplained({ status: { run } }: Draft, { passedRun, promotion
   return run !== undefined && run.sequence > 1 && passedRun === run.sequence && !promotion && !pin
 }
 
-/** What a commit or a setting of the repository can cure, without any change in the cluster. */
+/** What a commit, a setting of the repository or a right can cure, without a change of the Pipeline or its Secrets. */
 const curedOutside: ReadonlySet<string> = new Set<Because>([
   'MarkerNotFound',
   'MarkerUnusable',
   'BaseBranchNotFound',
   'RepositoryNotFound',
   'BranchNotOurs',
+  'CredentialsMissing',
   'CredentialsRefused',
   'RequestRefused',
 ])
