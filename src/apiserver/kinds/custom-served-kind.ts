@@ -6,7 +6,7 @@ import { validateCustom } from '../schema/custom/validate-custom.ts'
 import { decodeObject } from '../schema/decode/decode.ts'
 import type { ObjectSchema } from '../schema/types/object-schema.ts'
 import { validateCreate, validateUpdate } from '../schema/validation/validate-object.ts'
-import { Document } from '../store/document.ts'
+import { Document, maxObjectSize } from '../store/document.ts'
 import type { CustomKind } from './contract/custom-kind.ts'
 import { hasTrueCondition, type Definition, type DefinitionVersion } from './definitions/definition.ts'
 import { plainRules } from './rules/kind-rules.ts'
@@ -101,7 +101,8 @@ class CustomVersion {
       serve: (document) => this.#serve(document),
       toStored: (object) => ({ ...object, apiVersion: apiVersionOf({ group, version: storage }), kind }),
       decode: (value) => decodeObject(this.#schema, value),
-      default: (object, { isApplied } = { isApplied: false }) => this.#default(object, isApplied),
+      default: (object, { isApplied } = { isApplied: false }) =>
+        this.#default(object, { keepsNulls: isApplied, maxAdded: maxObjectSize }),
       ...this.#validation(),
       schemaOf: (apiVersion) => this.#schemas.get(apiVersion)?.(),
     }
@@ -184,8 +185,8 @@ class CustomVersion {
     return new Document(document.revision, JSON.stringify({ apiVersion, kind, metadata, ...rest }))
   }
 
-  #default(object: KubeObject, keepsNulls = false): KubeObject {
-    return applyDefaults(this.#schema.structural ?? {}, object, { keepsNulls }) as KubeObject
+  #default(object: KubeObject, options = {}): KubeObject {
+    return applyDefaults(this.#schema.structural ?? {}, object, options)
   }
 }
 

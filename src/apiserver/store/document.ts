@@ -1,5 +1,8 @@
 import type { StoredObject } from '../../kube/object.ts'
 
+/** The size of the largest object: etcd's default request limit, 1.5 MiB. */
+export const maxObjectSize = 1_572_864
+
 /** One state of one object: its JSON text, and the parsed value on demand. */
 export class Document {
   readonly revision: number

@@ -4,7 +4,7 @@ import { StatusError } from '../../../kube/status-error.ts'
 import type { Kinds } from '../../kinds/kinds.ts'
 import type { ServedKind } from '../../kinds/contract/served-kind.ts'
 import type { Clock } from '../../store/clock.ts'
-import { Document } from '../../store/document.ts'
+import { Document, maxObjectSize } from '../../store/document.ts'
 import type { Change, Store, View } from '../../store/store.ts'
 import type { AdmissionHook } from './admission.ts'
 import { ownerEdges } from './metadata.ts'
@@ -30,9 +30,6 @@ export interface WritePorts {
   /** Whether new objects get managedFields. Objects without them are not tracked later either. */
   readonly tracksFields: boolean
 }
-
-/** etcd's default request limit, 1.5 MiB. */
-const maxObjectSize = 1_572_864
 
 /** One write: the change to store and the document to answer with. */
 export interface Written {

@@ -53,6 +53,19 @@ describe('custom resources', () => {
     cases.filter(({ stored }) => stored).map(({ spec, stored }) => [JSON.stringify(spec), spec, stored] as const),
   )('are pruned and completed as the API does: %s', (_, spec, stored) => expect(completed(spec).spec).toEqual(stored))
 
+  it('are refused before short lists of them fill the memory with defaults', () => {
+    const text = { type: 'string', default: 'x'.repeat(1000) } as const
+    const list = { type: 'array', items: { type: 'object', properties: { text } } } as const
+    const fill = (length: number) =>
+      applyDefaults(
+        list,
+        Array.from({ length }, () => ({})),
+        { maxAdded: 100_000 },
+      )
+    expect(fill(99)).toHaveLength(99)
+    expect(() => fill(100)).toThrow('Request entity too large')
+  })
+
   it('may keep faults they were stored with', () => {
     const old = { req: 'a', s: 'much too long', map: [{ k: 'x', v: 99 }], cel: { a: 5, z: 1 } }
     expect(faults({ ...old, i: 1 }, old)).toEqual([])
