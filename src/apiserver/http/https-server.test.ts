@@ -318,6 +318,43 @@ describe('the API over TLS', () => {
     await expect.poll(() => server.objects.watches).toBe(0)
   })
 
+  it('answers so many requests of a user at once, and lets those of others pass', async () => {
+    const small = await startTestServer({ clock: systemClock, limits: { requestsPerUser: 2 } })
+    try {
+      const { port: at } = await small.listen({ port: 0 })
+      const ask = (user: string, { headers = {}, ...options }: RequestOptions = {}) => {
+        const authorization = `Bearer ${small.credentials.tokens.tokenOf(user) ?? ''}`
+        const outgoing = httpsRequest({
+          host: '127.0.0.1',
+          port: at,
+          path: '/api/v1/namespaces',
+          ca: small.credentials.authority,
+          agent: false,
+          headers: { ...(headers as object), authorization },
+          ...options,
+        })
+        let isAnswered = false
+        const answered = once(outgoing, 'response').then(() => (isAnswered = true))
+        return { outgoing, answered, isAnswered: () => isAnswered }
+      }
+      const begun = [1, 2].map(() => ask('system:admin', { method: 'POST', headers: { expect: '100-continue' } }))
+      for (const { outgoing } of begun) outgoing.write('{')
+      await Promise.all(begun.map(({ outgoing }) => once(outgoing, 'continue')))
+      const third = ask('system:admin')
+      third.outgoing.end()
+      const other = ask('sojourn:viewer')
+      other.outgoing.end()
+      await other.answered
+      expect(third.isAnswered()).toBe(false)
+      begun[0]?.outgoing.end('}')
+      await third.answered
+      begun[1]?.outgoing.end('}')
+      await Promise.all(begun.map(({ answered }) => answered))
+    } finally {
+      await small.close()
+    }
+  })
+
   it('answers an impossible watch with a Status and not with a stream', async () => {
     const { status, text } = await send('/api/v1/configmaps?watch=true&sendInitialEvents=true')
     expect([status, (JSON.parse(text) as { reason: string }).reason]).toEqual([422, 'Invalid'])

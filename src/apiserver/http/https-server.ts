@@ -14,7 +14,8 @@ import { readBody } from './request/read-body.ts'
 import type { Edge } from './edge.ts'
 import type { EdgeRequest } from './request/edge-request.ts'
 import { protobufWatch } from './response/encoding.ts'
-import { writeAnswer, writeHead } from './response/response-writer.ts'
+import { RequestLimit } from './response/request-limit.ts'
+import { isClosed, writeAnswer, writeHead } from './response/response-writer.ts'
 import { WatchLimit } from './response/watch-limit.ts'
 import { WatchWriter } from './response/watch-writer.ts'
 
@@ -45,6 +46,8 @@ export type SessionToken = (
 export interface HttpsLimits {
   readonly urlLength: number
   readonly watchesPerUser: number
+  /** How many requests of a user are answered at once, apart from watches and other streams. */
+  readonly requestsPerUser: number
   /** How long a request may take to arrive. */
   readonly requestMs: number
   /** How long a client may stop reading its response before the connection is closed. */
@@ -55,6 +58,7 @@ export interface HttpsLimits {
 export const defaultLimits: HttpsLimits = {
   urlLength: 16 * 1024,
   watchesPerUser: 5000,
+  requestsPerUser: 100,
   requestMs: 60_000,
   stallMs: 60_000,
 }
@@ -86,11 +90,13 @@ export class HttpsServer {
   readonly #server: Http2SecureServer
   readonly #sockets = new Set<Socket>()
   readonly #watches: WatchLimit
+  readonly #requests: RequestLimit
 
   constructor(ports: HttpsPorts) {
     const { tls, limits } = ports
     this.#ports = ports
     this.#watches = new WatchLimit(limits.watchesPerUser)
+    this.#requests = new RequestLimit(limits.requestsPerUser)
     this.#server = createSecureServer(
       {
         allowHTTP1: true,
@@ -169,12 +175,20 @@ export class HttpsServer {
     if (route?.access === 'public') return route.serve(request, response, user ?? anonymous)
     if (!user && !this.#ports.isPublic(path)) throw new StatusError('Unauthorized', 'Unauthorized')
     if (route) return route.serve(request, response, this.#userForPage(request, user ?? anonymous, path))
-    const answer = await edge.handle(await this.#edgeRequest(request, user ?? anonymous, path))
-    await this.#write(request, response, answer, user)
+    // Without credentials there are only small answers, and no bodies.
+    const release = user ? await this.#requests.take(user.name) : () => {}
+    try {
+      if (isClosed(response)) return
+      const answer = await edge.handle(await this.#edgeRequest(request, user, path))
+      if (answer.content.is === 'stream') release()
+      await this.#write(request, response, answer, user)
+    } finally {
+      release()
+    }
   }
 
   /** `requestTimeout` of Node ends slow requests of HTTP/1.1 only. */
-  async #edgeRequest(request: IncomingMessage, user: User, path: string): Promise<EdgeRequest> {
+  async #edgeRequest(request: IncomingMessage, user: User | undefined, path: string): Promise<EdgeRequest> {
     const { clock, limits } = this.#ports
     if (request.httpVersionMajor < 2 || !hasBody(request)) return edgeRequest(request, user, path)
     const { stream } = request as unknown as Http2ServerRequest
@@ -267,20 +281,20 @@ function hasBody({ method }: IncomingMessage): boolean {
   return method !== 'GET' && method !== 'HEAD'
 }
 
-async function edgeRequest(request: IncomingMessage, user: User, path: string): Promise<EdgeRequest> {
+async function edgeRequest(request: IncomingMessage, user: User | undefined, path: string): Promise<EdgeRequest> {
   const { method = 'GET', url = '', headers } = request
   const parameters = new URLSearchParams(url.slice(path.length + 1))
   const query = Object.create(null) as Record<string, string>
   for (const [name, value] of parameters) query[name] ??= value
-  const bytes = hasBody(request) ? await readBody(request) : new Uint8Array()
+  const bytes = user && hasBody(request) ? await readBody(request) : new Uint8Array()
   return {
     method,
     path,
     query,
     dryRun: parameters.getAll('dryRun'),
     headers: flatHeaders(headers),
-    user,
-    body: bytesBody(bytes, headers['content-type'], user.name),
+    user: user ?? anonymous,
+    body: bytesBody(bytes, headers['content-type'], user?.name),
   }
 }
 

@@ -7,7 +7,8 @@ import { deleteCollection } from './delete/delete-collection.ts'
 import { deleteTogether, type Together } from './delete/delete-together.ts'
 import { deleteIfUnowned, deleteObject, type UnownedDelete } from './delete/delete-object.ts'
 import { jsonValue } from './contract/json-value.ts'
-import { listObjects } from './read/list-objects.ts'
+import { inTurns } from '../store/clock.ts'
+import { listObjects, type ReadPorts } from './read/list-objects.ts'
 import { namespaceLifecycle } from './admission/namespace-lifecycle.ts'
 import { patchObject } from './write/patch-object.ts'
 import { createPodSubresource } from './delete/pod-subresources.ts'
@@ -53,6 +54,7 @@ export interface ObjectsOptions extends Pick<WritePorts, 'store' | 'kinds' | 'cl
 /** The verbs of the Kubernetes API on stored objects. `kinds` must already follow the same store. */
 export class Objects implements Disposable {
   readonly #ports: WritePorts
+  readonly #reads: ReadPorts
   readonly #hub: WatchHub
   readonly #stop: readonly (() => void)[]
 
@@ -63,7 +65,8 @@ export class Objects implements Disposable {
     const hooks: readonly AdmissionHook[] = [namespaceLifecycle, podReferences, podWarnings, addresses, ...admission]
     const write = writeWithAnswers(store, () => hooks.some((hook) => hook.isAsking?.() ?? false))
     this.#ports = { store, write, kinds, clock, random, uid, hooks, cascades, deletionRecords, tracksFields }
-    this.#hub = new WatchHub({ store, clock, random })
+    this.#reads = { store, clock: inTurns(clock) }
+    this.#hub = new WatchHub({ ...this.#reads, random })
     const unsubscribe = kinds.subscribe((gone) => this.#hub.endAll((type) => gone.includes(type)))
     this.#stop = [unsubscribe, () => addresses.close(), () => this.#hub.close()]
   }
@@ -84,7 +87,7 @@ export class Objects implements Disposable {
   }
 
   list(request: ListRequest): Promise<ListResult> {
-    return listObjects(this.#ports, request)
+    return listObjects(this.#reads, request)
   }
 
   watch(request: WatchRequest, sink: WatchSink): Watch {

@@ -7,3 +7,12 @@ export interface Clock {
   /** Yields to the event loop and resumes after pending work has run. */
   breathe(): Promise<void>
 }
+
+/** The clock for long reads: after `breathe` they resume one at a time, so that many of them leave time for other requests. */
+export function inTurns(clock: Clock): Pick<Clock, 'after' | 'breathe'> {
+  let last = Promise.resolve()
+  return {
+    after: (delayMs, callback) => clock.after(delayMs, callback),
+    breathe: () => (last = last.then(() => clock.breathe())),
+  }
+}

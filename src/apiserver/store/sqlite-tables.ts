@@ -95,16 +95,16 @@ export class SqliteTables {
     return record
   }
 
-  scan({ resource, namespace, after, limit, at }: ScanQuery): readonly StoredRecord[] {
+  scan({ resource, namespace, after, limit, maxSize = Infinity, at }: ScanQuery): readonly StoredRecord[] {
     const id = this.#ids.get(resource)
     if (id === undefined) return []
     const from = after ?? { namespace: '', name: '' }
     const place = [id, namespace ?? from.namespace, startOf(namespace, from), limit] as const
     const { scanAll, scanNamespace, scanAllAt, scanNamespaceAt } = this.#statements
-    const found = this.#isNewest(resource, at)
-      ? (namespace === undefined ? scanAll : scanNamespace).all(...place)
-      : (namespace === undefined ? scanAllAt : scanNamespaceAt).all(...place, at ?? 0)
-    return rows<RecordRow>(found).map((row) => toRecord(resource, row))
+    const [now, past] = namespace === undefined ? [scanAll, scanAllAt] : [scanNamespace, scanNamespaceAt]
+    const found = this.#isNewest(resource, at) ? now.iterate(...place) : past.iterate(...place, at ?? 0)
+    const { taken } = firstOf<RecordRow>(found, maxSize, ([, , , , body]) => body.length)
+    return taken.map((row) => toRecord(resource, row))
   }
 
   count({ resource, namespace, after, at }: Omit<ScanQuery, 'limit'>): number {
@@ -119,15 +119,16 @@ export class SqliteTables {
     return rows<[number]>(found)[0]?.[0] ?? 0
   }
 
-  changes({ resource, after, limit }: LogQuery, upTo: number): LogPage {
+  changes({ resource, after, limit, maxSize = Infinity }: LogQuery, upTo: number): LogPage {
     const id = this.#ids.get(resource)
     const newest = this.#lastChanges.get(resource) ?? this.#startRevision
     if (id === undefined || newest <= after) return { events: [], reached: Math.max(after, upTo) }
     // Bounded, because most of the rows may belong to other resources.
     const end = Math.min(upTo, after + maxRevisionsPerRead)
-    const found = rows<EventRow>(this.#statements.changes.all(id, after, end, limit))
-    const events = found.map((row) => toEvent(resource, row))
-    return { events, reached: events.length === limit ? (events.at(-1)?.document.revision ?? end) : end }
+    const sizeOf = ([, , , , , body, , before]: EventRow) => body.length + (before?.length ?? 0)
+    const { taken, isCut } = firstOf(this.#statements.changes.iterate(id, after, end, limit), maxSize, sizeOf)
+    const events = taken.map((row) => toEvent(resource, row))
+    return { events, reached: isCut || events.length === limit ? (events.at(-1)?.document.revision ?? end) : end }
   }
 
   /** Writes one change; returns its event with the state it replaced. */
@@ -253,6 +254,18 @@ function toEvent(resource: string, row: EventRow): StoreEvent {
     document: new Document(revision, body),
     previous: previousBody === null ? undefined : new Document(previous ?? 0, previousBody),
   }
+}
+
+/** The rows up to the one with which they have this size; whether there may be more. */
+function firstOf<T>(found: Iterable<unknown>, maxSize: number, sizeOf: (row: T) => number) {
+  const taken: T[] = []
+  let size = 0
+  for (const row of found as Iterable<T>) {
+    taken.push(row)
+    size += sizeOf(row)
+    if (size >= maxSize) return { taken, isCut: true }
+  }
+  return { taken, isCut: false }
 }
 
 /** node:sqlite types its rows as records even when it returns arrays. */

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { Store, StoreEvent } from './store.ts'
+import { isLast, type Store, type StoreEvent } from './store.ts'
 import { put, remove, SetClock, storeKinds } from '../../../test/apiserver/test-stores.ts'
 
 const a1 = { resource: 'things', namespace: 'a', name: 'one' }
@@ -101,6 +101,25 @@ describe.each(storeKinds)('%s', (_, open) => {
     expect(store.changes({ resource: 'things', after: 1, limit: 1 }).events).toMatchObject([
       { type: 'create', previous: undefined },
     ])
+  })
+
+  it('reads no more than it is asked to, however large the objects are', async () => {
+    const start = store.revision
+    const text = 'x'.repeat(1000)
+    for (const name of ['a', 'b', 'c', 'd']) await put(store, { ...a1, name }, { text })
+    const bounds = { limit: 10, maxSize: 1500 }
+    const names: string[][] = []
+    for (let after = { namespace: '', name: '' }; ;) {
+      const records = store.scan({ resource: 'things', after, ...bounds })
+      names.push(records.map(({ name }) => name))
+      if (isLast(records, bounds)) break
+      after = records.at(-1) ?? after
+    }
+    expect(names).toEqual([['a', 'b'], ['c', 'd'], []])
+    const { events, reached } = store.changes({ resource: 'things', after: start, ...bounds })
+    expect([events.map(({ name }) => name), reached]).toEqual([['a', 'b'], start + 2])
+    const rest = store.changes({ resource: 'things', after: reached, limit: 10, maxSize: 1e6 })
+    expect([rest.events.map(({ name }) => name), rest.reached]).toEqual([['c', 'd'], store.revision])
   })
 
   it('says how far a page of the log reaches, even when it is empty', async () => {

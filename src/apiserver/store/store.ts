@@ -68,8 +68,21 @@ export interface ScanQuery {
   /** Start after this key. */
   readonly after?: { readonly namespace: string; readonly name: string }
   readonly limit: number
+  /** Ends the read once its texts have this many characters together: more may follow, see `isLast`. */
+  readonly maxSize?: number
   /** The state at this revision; the newest when left out. */
   readonly at?: number
+}
+
+/** How much is read at once of what has no end, however large its objects are. */
+export const chunk = { limit: 500, maxSize: 1024 * 1024 } as const
+
+/** Whether nothing follows the records of a read with these bounds. */
+export function isLast(
+  records: readonly StoredRecord[],
+  { limit, maxSize }: { readonly limit: number; readonly maxSize: number },
+): boolean {
+  return records.length < limit && records.reduce((sum, { document }) => sum + document.text.length, 0) < maxSize
 }
 
 /** A read of changes, oldest first. */
@@ -77,6 +90,7 @@ export interface LogQuery {
   readonly resource: string
   readonly after: number
   readonly limit: number
+  readonly maxSize?: number
 }
 
 /** A page of the log. */

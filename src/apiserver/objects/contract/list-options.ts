@@ -3,6 +3,7 @@ import { badRequest } from './failures.ts'
 import type { ListRequest, WatchRequest } from './request.ts'
 import { parseResourceVersion } from './resource-version.ts'
 
+const field = 'resourceVersionMatch'
 const listOptions = { group: 'meta.k8s.io', version: 'v1', kind: 'ListOptions' }
 
 /** Which state of the store a list asks for. */
@@ -28,22 +29,15 @@ export function requestedSnapshot(request: ListRequest, limit: number | undefine
 }
 
 /** Validates the options of a watch; throws Invalid. */
-export function checkWatchOptions(request: WatchRequest): void {
-  const { resourceVersionMatch, sendInitialEvents } = request
-  const errors = [...matchErrors(request, undefined, true)]
-  if (sendInitialEvents !== undefined && resourceVersionMatch !== 'NotOlderThan')
-    errors.push(
-      forbidden('resourceVersionMatch', 'sendInitialEvents requires setting resourceVersionMatch to NotOlderThan'),
-    )
-  if (sendInitialEvents !== undefined && resourceVersionMatch && resourceVersionMatch !== 'NotOlderThan')
-    errors.push(unsupported('resourceVersionMatch', resourceVersionMatch, ['NotOlderThan']))
-  if (sendInitialEvents === undefined && resourceVersionMatch)
-    errors.push(
-      forbidden(
-        'resourceVersionMatch',
-        'resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided',
-      ),
-    )
+export function checkWatchOptions({ resourceVersionMatch, sendInitialEvents }: WatchRequest): void {
+  const errors: FieldError[] = []
+  const asksForState = sendInitialEvents !== undefined
+  if (!asksForState && resourceVersionMatch)
+    errors.push(forbidden(field, `${field} is forbidden for watch unless sendInitialEvents is provided`))
+  if (asksForState && resourceVersionMatch !== 'NotOlderThan') {
+    errors.push(forbidden(field, `sendInitialEvents requires setting ${field} to NotOlderThan`))
+    if (resourceVersionMatch) errors.push(unsupported(field, resourceVersionMatch, ['NotOlderThan']))
+  }
   if (errors.length > 0) throw invalid(listOptions, '', errors)
 }
 
@@ -62,12 +56,10 @@ export function parseFlag(text: string | undefined): boolean {
 }
 
 function* matchErrors(
-  { resourceVersion = '', resourceVersionMatch = '' }: ListRequest | WatchRequest,
+  { resourceVersion = '', resourceVersionMatch = '' }: ListRequest,
   token: string | undefined,
-  isWatch = false,
 ): Generator<FieldError> {
-  const field = 'resourceVersionMatch'
-  if (resourceVersionMatch === '' || isWatch) return
+  if (resourceVersionMatch === '') return
   if (token) yield forbidden(field, 'resourceVersionMatch is forbidden when continue is provided')
   if (resourceVersion === '')
     yield forbidden(field, 'resourceVersionMatch is forbidden unless resourceVersion is provided')

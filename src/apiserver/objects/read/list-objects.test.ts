@@ -138,6 +138,36 @@ describe('list', () => {
     await expect(configMaps(options)).rejects.toMatchObject({ code, message: expect.stringContaining(message) })
   })
 
+  it('finds one name, present, absent or gone since the snapshot', async () => {
+    const one = (name: string, options = {}) => configMaps({ fieldSelector: `metadata.name=${name}`, ...options })
+    const then = { resourceVersion: String(world.store.revision), resourceVersionMatch: 'Exact' }
+    expect([(await one('a')).names, (await one('none')).names]).toEqual([['a'], []])
+    await world.delete('v1/configmaps', 'a')
+    expect([(await one('a')).names, (await one('a', then)).names, (await one('none', then)).names]).toEqual([
+      [],
+      ['a'],
+      [],
+    ])
+  })
+
+  it('ends a page of large objects early, and reads no more of them at once', async () => {
+    const data = { text: 'x'.repeat(1_100_000) }
+    const names = Array.from({ length: 9 }, (_, n) => `s${n}`)
+    for (const name of names) await world.create('v1/secrets', { metadata: { name }, stringData: data })
+    const pages: number[] = []
+    const seen: string[] = []
+    for (let next: { continue?: string } = {}; ;) {
+      const page = await world.list('v1/secrets', { namespace: 'default', limit: '500', ...next })
+      pages.push(page.names.length)
+      seen.push(...page.names)
+      if (!page.metadata.continue) break
+      next = { continue: page.metadata.continue }
+    }
+    expect([pages, seen]).toEqual([[3, 3, 3], names])
+    const { items } = await world.objects.list({ type: world.type('v1/secrets'), user: { name: 'x', groups: [] } })
+    for await (const chunk of items) expect(chunk.length).toBe(1)
+  })
+
   it('hands over text in chunks, never all of a long list at once', async () => {
     await Promise.all(
       Array.from({ length: 1200 }, (_, n) => world.create('v1/secrets', { metadata: { name: `s${n}` } })),

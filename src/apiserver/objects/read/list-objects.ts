@@ -1,7 +1,7 @@
 import { StatusError, type Status } from '../../../kube/status-error.ts'
 import type { Clock } from '../../store/clock.ts'
 import type { Document } from '../../store/document.ts'
-import type { ScanQuery, Store, StoredRecord } from '../../store/store.ts'
+import { chunk, isLast, type ScanQuery, type Store, type StoredRecord } from '../../store/store.ts'
 import { formatContinue, parseContinue, type ContinueToken } from './continue-token.ts'
 import { badRequest, expired } from '../contract/failures.ts'
 import { parseCount, requestedSnapshot, type RequestedSnapshot } from '../contract/list-options.ts'
@@ -48,25 +48,26 @@ async function snapshotRevision(
   return revision
 }
 
-const chunkSize = 500
+/** A page ends early when its objects are large: clients continue where there is a token. */
+const maxPageSize = 4 * 1024 * 1024
 
 /** Reads the objects of one snapshot, ordered by namespace and name. */
 class SnapshotReader {
   readonly #ports: ReadPorts
   readonly #request: ListRequest
-  readonly #filter: Filter
-  readonly #revision: number
+  readonly filter: Filter
+  readonly revision: number
 
   constructor(ports: ReadPorts, options: { request: ListRequest; filter: Filter; revision: number }) {
     this.#ports = ports
     this.#request = options.request
-    this.#filter = options.filter
-    this.#revision = options.revision
+    this.filter = options.filter
+    this.revision = options.revision
   }
 
   async *chunks(): AsyncGenerator<readonly Document[]> {
     const { type } = this.#request
-    for await (const { records } of this.#scan(undefined, chunkSize)) {
+    for await (const { records } of this.#scan(undefined, chunk.limit)) {
       const chosen = records.filter((record) => this.#accepts(record)).map(({ document }) => type.serve(document))
       if (chosen.length > 0) yield chosen
     }
@@ -75,13 +76,15 @@ class SnapshotReader {
   async page(limit: number, token: ContinueToken | undefined): Promise<ListResult> {
     const { type } = this.#request
     const chosen: StoredRecord[] = []
-    let more = false
-    const size = this.#filter.selectsAll ? Math.min(limit + 1, chunkSize) : chunkSize
-    for await (const { records } of this.#scan(token, size)) {
+    let [more, size] = [false, 0]
+    const most = this.filter.selectsAll ? Math.min(limit + 1, chunk.limit) : chunk.limit
+    for await (const { records } of this.#scan(token, most)) {
       for (const record of records) {
-        more = chosen.length >= limit
+        more = chosen.length >= limit || size >= maxPageSize
         if (more) break
-        if (this.#accepts(record)) chosen.push(record)
+        if (!this.#accepts(record)) continue
+        chosen.push(record)
+        size += record.document.text.length
       }
       if (more) break
     }
@@ -95,49 +98,38 @@ class SnapshotReader {
     token: ContinueToken | undefined,
     size: number,
   ): ListResult['metadata'] {
-    const resourceVersion = String(this.#revision)
+    const resourceVersion = String(this.revision)
     if (!last) return { resourceVersion }
-    const remaining = this.#filter.selectsAll ? this.#remaining(last, token, size) : undefined
+    const remaining = this.filter.selectsAll ? this.#remaining(last, token, size) : undefined
     const { namespace, name } = last
     return {
       resourceVersion,
-      continue: formatContinue({ revision: this.#revision, namespace, name, remaining }),
+      continue: formatContinue({ revision: this.revision, namespace, name, remaining }),
       ...(remaining === undefined ? {} : { remainingItemCount: remaining }),
     }
   }
 
   /** Counted for the first page only; later pages subtract, because the snapshot does not change. */
   #remaining(last: StoredRecord, token: ContinueToken | undefined, size: number): number {
-    if (token?.remaining !== undefined && token.revision === this.#revision) return token.remaining - size
-    return this.#ports.store.count({ ...this.#scope(), after: last, at: this.#revision })
+    if (token?.remaining !== undefined && token.revision === this.revision) return token.remaining - size
+    return this.#ports.store.count({ ...this.#scope(), after: last, at: this.revision })
   }
 
   async *#scan(
     after: { readonly namespace: string; readonly name: string } | undefined,
     limit: number,
   ): AsyncGenerator<{ readonly records: readonly StoredRecord[] }> {
-    const single = after ? undefined : this.#readSingle()
-    if (single) return yield { records: [single] }
+    const single = after ? undefined : readSingle(this.#ports.store, this.#request, this)
+    if (single) return yield { records: single }
     let last = after
     for (;;) {
-      const records = this.#read({ ...this.#scope(), ...(last ? { after: last } : {}), limit, at: this.#revision })
+      const bounds = { limit, maxSize: chunk.maxSize }
+      const records = this.#read({ ...this.#scope(), ...(last ? { after: last } : {}), ...bounds, at: this.revision })
       yield { records }
-      last = records.at(-1)
-      if (records.length < limit || !last) return
+      last = keyOf(records.at(-1))
+      if (isLast(records, bounds) || !last) return
       await this.#ports.clock.breathe()
     }
-  }
-
-  /**
-   * The only object that can match, if its newest state is also its state in the snapshot: one lookup replaces the
-   * scan.
-   */
-  #readSingle(): StoredRecord | undefined {
-    const { onlyName } = this.#filter
-    const { resource, namespace = '' } = this.#scope()
-    if (onlyName === undefined || (namespace === '' && this.#request.type.namespaced)) return undefined
-    const record = this.#ports.store.get({ resource, namespace, name: onlyName })
-    return record && record.document.revision <= this.#revision ? record : undefined
   }
 
   #read(query: ScanQuery): readonly StoredRecord[] {
@@ -151,15 +143,34 @@ class SnapshotReader {
 
   #scope(): { resource: string; namespace?: string } {
     const { type } = this.#request
-    const namespace = type.namespaced ? (this.#request.namespace ?? this.#filter.onlyNamespace) : undefined
+    const namespace = type.namespaced ? (this.#request.namespace ?? this.filter.onlyNamespace) : undefined
     return { resource: type.resource, ...(namespace === undefined ? {} : { namespace }) }
   }
 
   #accepts({ name, document }: StoredRecord): boolean {
-    const { onlyName } = this.#filter
+    const { onlyName } = this.filter
     if (onlyName !== undefined && onlyName !== name) return false
-    return this.#filter.accepts(this.#request.type.serve(document))
+    return this.filter.accepts(this.#request.type.serve(document))
   }
+}
+
+/** The key of a record; a record held instead would hold its whole text. */
+export function keyOf(record: StoredRecord | undefined): ScanQuery['after'] {
+  return record && { namespace: record.namespace, name: record.name }
+}
+
+/** What a filter by name selects, where the newest state is that of the snapshot: one lookup replaces the scan. */
+export function readSingle(
+  store: Store,
+  { type, namespace }: Pick<ListRequest, 'type' | 'namespace'>,
+  { filter, revision }: { readonly filter: Filter; readonly revision: number },
+): readonly StoredRecord[] | undefined {
+  const { onlyName, onlyNamespace } = filter
+  const place = type.namespaced ? (namespace ?? onlyNamespace) : ''
+  if (onlyName === undefined || place === undefined || (place === '' && type.namespaced)) return undefined
+  const record = store.get({ resource: type.resource, namespace: place, name: onlyName })
+  if ((record?.document.revision ?? store.decidedRevision) > revision) return undefined
+  return record ? [record] : []
 }
 
 /** The 410 for a compacted snapshot. Its Status carries a token that continues with the newest state. */

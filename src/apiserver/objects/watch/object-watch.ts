@@ -1,7 +1,7 @@
 import { StatusError } from '../../../kube/status-error.ts'
-import type { StoredRecord } from '../../store/store.ts'
+import { chunk, isLast, type ScanQuery } from '../../store/store.ts'
 import { expired } from '../contract/failures.ts'
-import type { ReadPorts } from '../read/list-objects.ts'
+import { keyOf, readSingle, type ReadPorts } from '../read/list-objects.ts'
 import { waitForRevision } from '../read/wait-for-revision.ts'
 import type { Watch, WatchEventText, WatchRequest, WatchSink } from '../contract/request.ts'
 import type { Filter } from '../read/selection.ts'
@@ -25,13 +25,11 @@ export interface ObjectWatchOptions {
   onClose(watch: ObjectWatch): void
 }
 
-/** Progress of the initial state: its snapshot, and the last record delivered. */
+/** Progress of the initial state: its snapshot, and the key of the last record delivered. */
 interface InitialState {
   readonly revision: number
-  last: StoredRecord | undefined
+  last: ScanQuery['after']
 }
-
-const chunkSize = 500
 
 /**
  * One watch. Reads the initial state and then the log in chunks while its sink accepts events, and is live once it
@@ -140,22 +138,26 @@ export class ObjectWatch implements Watch {
   }
 
   #readInitial(initial: InitialState): boolean {
-    const { filter, start } = this.#options
-    const { namespace } = this.#options.request
-    const records = this.#ports.store.scan({
-      resource: this.resource,
-      limit: chunkSize,
-      at: initial.revision,
-      ...(namespace === undefined ? {} : { namespace }),
-      ...(initial.last ? { after: initial.last } : {}),
-    })
-    initial.last = records.at(-1)
+    const { filter, start, request } = this.#options
+    const { store } = this.#ports
+    const { namespace } = request
+    const single = readSingle(store, request, { filter, revision: initial.revision })
+    const records =
+      single ??
+      store.scan({
+        resource: this.resource,
+        ...chunk,
+        at: initial.revision,
+        ...(namespace === undefined ? {} : { namespace }),
+        ...(initial.last ? { after: initial.last } : {}),
+      })
+    initial.last = keyOf(records.at(-1))
     const added = records
       .filter(({ name }) => filter.onlyName === undefined || filter.onlyName === name)
       .map(({ document }) => this.type.serve(document))
       .filter((document) => filter.accepts(document))
       .map((document) => eventText('ADDED', document))
-    const isComplete = records.length < chunkSize
+    const isComplete = single !== undefined || isLast(records, chunk)
     if (isComplete) this.#initial = undefined
     if (isComplete && start.marksInitialEventsEnd) added.push(bookmark(this.type, initial.revision, true))
     this.#deliver(added)
@@ -165,7 +167,7 @@ export class ObjectWatch implements Watch {
   #changes(): { readonly events: readonly ServedEvent[]; readonly reached: number } {
     const { store } = this.#ports
     try {
-      const { events, reached } = store.changes({ resource: this.resource, after: this.#position, limit: chunkSize })
+      const { events, reached } = store.changes({ resource: this.resource, after: this.#position, ...chunk })
       return { events: events.map((event) => new ServedEvent(event, this.type)), reached }
     } catch (error) {
       if (!(error instanceof RangeError)) throw error

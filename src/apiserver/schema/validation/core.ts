@@ -124,11 +124,7 @@ export function* quotaFaults(object: Json): Generator<FieldError> {
     const hasValues = isPriority && (operator === 'In' || operator === 'NotIn')
     const isKnown = hasValues || operator === 'Exists' || (isPriority && operator === 'DoesNotExist')
     if (!isKnown || size(values) > 0 !== hasValues)
-      yield invalidValue(
-        `${path}.operator`,
-        operator,
-        'must be Exists; PriorityClass takes DoesNotExist and, with values, In and NotIn',
-      )
+      yield invalidValue(`${path}.operator`, operator, 'must be Exists; others take PriorityClass, In and NotIn values')
   }
 }
 
@@ -145,11 +141,8 @@ function* scopeFaults(scopes: readonly (readonly [string, string])[], spec: Json
   for (const [scope, path] of scopes) {
     const limited = scoped.get(scope)
     if (!limited) yield invalidValue(path, scope, 'unsupported scope')
-    const others = Object.keys(at(spec, 'hard')).filter(
-      (name) => standardResources.has(name) && !limited?.includes(name),
-    )
-    if (limited && others.length > 0)
-      yield invalidValue(path, scope, `unsupported scope applied to resource ${others.join(', ')}`)
+    const other = Object.keys(at(spec, 'hard')).find((name) => standardResources.has(name) && !limited?.includes(name))
+    if (limited && other) yield invalidValue(path, scope, `unsupported scope applied to resource ${other}`)
     if (scopes.some(([other]) => other === `Not${scope}`)) yield invalidValue(path, scope, 'conflicting scopes')
   }
 }
