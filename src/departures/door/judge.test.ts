@@ -138,6 +138,14 @@ describe('judge', () => {
       { result: 'refused', because: 'opted-out', detail: 'CleanupOptOut o' },
     ],
     [
+      'names the opt-out rather than the mark that it left',
+      {
+        object: object({ annotations: { expiration_time: 'never' } }),
+        protections: { ...nothing, optOuts: [optOut(spared)] },
+      },
+      { result: 'refused', because: 'opted-out', detail: 'CleanupOptOut o' },
+    ],
+    [
       'keeps what is opted out, even in a dry run',
       { dryRun: 'here', protections: { ...nothing, optOuts: [optOut(spared)] } },
       { result: 'refused', because: 'opted-out', detail: 'CleanupOptOut o' },

@@ -34,12 +34,13 @@ export function protectionOf(
   object: KubeObject,
   { cluster, optOuts, bonds, now }: ProtectionFacts,
 ): Protection | undefined {
-  const carried = carriedMark(object) ?? machineryOf(object)
-  if (carried) return { result: 'refused', because: carried }
+  // First, because it leaves marks, too: the user who opted out knows of those nothing.
   const optOut = optOuts.find(
     (candidate) => isLiveOptOut(candidate, now) && optOutCovers(candidate.spec, { object, cluster }),
   )
   if (optOut) return { result: 'refused', because: 'opted-out', detail: `CleanupOptOut ${optOut.metadata.name}` }
+  const carried = carriedMark(object) ?? machineryOf(object)
+  if (carried) return { result: 'refused', because: carried }
   const denying = bonds.find((bond) => bond.spec.onDelete === 'Deny')
   if (denying) return { result: 'refused', because: 'bond-denies', detail: bondDetail(denying) }
   const elsewhere = refusedElsewhere(object)
