@@ -70,6 +70,26 @@ describe('networkTransport', () => {
     ])
   })
 
+  it('141: reads no more of an answer or of an event than its limit', async () => {
+    let sent = 0
+    const endless: RequestListener = (_, response) => {
+      response.writeHead(200, { 'content-type': 'application/json' })
+      const more = () => {
+        if (response.destroyed) return
+        sent += 100_000
+        response.write('[{},'.repeat(25_000), () => setImmediate(more))
+      }
+      more()
+    }
+    const client = await clientOf(endless, undefined, undefined, { maxBytes: 2 ** 20 })
+    await expect(client.list(configMaps, {})).rejects.toThrow('larger than 1 MiB')
+    const watched = async () => {
+      for await (const event of client.watch(configMaps, {})) throw new Error(`got ${event.type}`)
+    }
+    await expect(watched()).rejects.toThrow('a line of more than 1048576 bytes')
+    expect(sent).toBeLessThan(50_000_000)
+  })
+
   it('throws what the server said', async () => {
     const status = {
       kind: 'Status',

@@ -93,7 +93,7 @@ function exchange({ secure, isWatch, maxBytes, body, options }: Exchange): Promi
           status,
           headers: flatHeaders(incoming.headers),
           body: undefined,
-          stream: watchStream(incoming, options),
+          stream: watchStream(incoming, { options, maxBytes }),
         })
       collect(incoming, maxBytes)
         .then((bytes) =>
@@ -122,10 +122,10 @@ async function collect(incoming: IncomingMessage, maxBytes: number): Promise<Buf
 
 async function* watchStream(
   incoming: IncomingMessage,
-  options: RequestOptions,
+  { options, maxBytes }: Pick<Exchange, 'options' | 'maxBytes'>,
 ): AsyncGenerator<unknown, void, undefined> {
   try {
-    yield* jsonLines(incoming as AsyncIterable<Buffer>)
+    yield* jsonLines(incoming as AsyncIterable<Buffer>, maxBytes)
   } catch (error) {
     throw translate(error as Error, options)
   } finally {

@@ -2,6 +2,14 @@ import { inFile, type Guard } from '../../scripts/guards/guard.ts'
 
 /** What keeps users of the dashboard from being anyone but themselves. */
 export const dashboardGuards: readonly Guard[] = [
+  ...inFile('src/app/dashboard/actions.ts', [['142: tells of ten', '.take(10)', '.take(1e9)']]),
+  ...inFile('src/app/core/route-table.ts', [
+    [
+      '140: answers the next request',
+      "await readBody(request, maxBodyBytes).catch(ignoring('RequestEntityTooLarge'))",
+      'undefined as Uint8Array | undefined',
+    ],
+  ]),
   ...inFile('src/app/dashboard/identity.ts', [
     ['are believed from trusted proxies only', 'if (!isTrusted(remoteAddress)) return undefined', ''],
     ['a user header of the client before its own', 'users.length > 1 || ', ''],

@@ -2,6 +2,9 @@ import { inFile, type Guard } from '../../scripts/guards/guard.ts'
 
 /** What keeps tenants' URLs out of internal networks, and domains with their owners. */
 export const networkGuards: readonly Guard[] = [
+  ...inFile('src/client/network-transport.ts', [
+    ['141: reads no more', 'if (size > maxBytes) throw', 'if (size > 1e12) throw'],
+  ]),
   ...inFile('src/runtime/http/outgoing.ts', [
     ['68: NAT64', ' 64:ff9b::/96', ''],
     ['69: the API server is not reached, though', 'this.#always.check(...given) || ', ''],

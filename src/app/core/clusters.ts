@@ -11,6 +11,9 @@ import type { ExternalPorts } from '../../forecast/recorded-ports.ts'
 /** A forecast's copy of a cluster always answers: it is never probed. */
 const neverMs = 100 * 365 * 86_400_000
 
+/** Tenants name these clusters: a page of 500 objects and some room. */
+const maxBytes = 32 * 1024 * 1024
+
 /** The clusters that GitopsClusters name. Each is connected while a system uses it. */
 export function createClusters(
   ports: Omit<ClustersPorts, 'connect'>,
@@ -28,7 +31,7 @@ export function createClusters(
         env: process.env,
         origin: `the kubeconfig of cluster ${cluster}`,
       })
-      const network = networkTransport(config, { userAgent: 'sojourn', agents: outgoing })
+      const network = networkTransport(config, { userAgent: 'sojourn', agents: outgoing, maxBytes })
       const transport = pacedTransport(network.transport, {
         sleep: (ms, signal) => sleep(clock, ms, signal),
         random: systemRandom,

@@ -1,4 +1,4 @@
-import { createServer } from 'node:http'
+import { Agent, createServer, request } from 'node:http'
 import { connect, type AddressInfo } from 'node:net'
 import { describe, expect, it, vi } from 'vitest'
 import type { Route } from '../../runtime/http/route.ts'
@@ -53,6 +53,27 @@ describe('RouteTable', () => {
 
   it('refuses a body that is too large', async () =>
     expect((await ask('POST', '/things/a/touch', 'x'.repeat(1_100_000))).status).toBe(413))
+
+  it('140: answers the next request on the connection of a body that is too large', async () => {
+    const table = new RouteTable()
+    table.add(echo)
+    const serve = table.find('POST', '/things/a/touch')!.serve
+    await using server = createServer((request, response) => void serve(request, response, { name: 'bob', groups: [] }))
+    await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+    const { port } = server.address() as AddressInfo
+    const post = (body: string) =>
+      new Promise<number>((resolve, reject) => {
+        const sent = request({ host: '127.0.0.1', port, agent, method: 'POST', path: '/' }, (response) => {
+          response.resume().once('end', () => resolve(response.statusCode ?? 0))
+        })
+        sent.setTimeout(3000, () => sent.destroy(new Error('no answer'))).once('error', reject)
+        sent.end(body)
+      })
+    // Proxies and API servers send requests of many users on one connection.
+    expect([await post('x'.repeat(1_500_000)), await post('x')]).toEqual([413, 200])
+    agent.destroy()
+  })
 
   it('takes no more from a stream than its reader takes', async () => {
     let taken = 0

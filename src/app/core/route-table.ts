@@ -1,6 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { ExtraRoute } from '../../apiserver/http/https-server.ts'
+import { readBody } from '../../apiserver/http/request/read-body.ts'
 import { percentDecoded } from '../../kube/basics/percent-decoded.ts'
+import { ignoring } from '../../kube/status-error.ts'
 import { flatHeaders } from '../../kube/transport.ts'
 import type { Route, RouteResponse, RouteUser } from '../../runtime/http/route.ts'
 
@@ -48,7 +50,7 @@ interface Exchange {
 
 async function answer(route: Route, { request, response, params, user }: Exchange): Promise<void> {
   const url = new URL(request.url ?? '/', 'https://localhost')
-  const body = await readText(request)
+  const body = await readBody(request, maxBodyBytes).catch(ignoring('RequestEntityTooLarge'))
   if (body === undefined) return send(response, { status: 413, body: 'the request body is larger than 1 MiB\n' })
   const isSignedIn = user.name !== 'system:anonymous'
   send(
@@ -61,7 +63,7 @@ async function answer(route: Route, { request, response, params, user }: Exchang
       query: Object.fromEntries(url.searchParams),
       headers: flatHeaders(request.headers),
       rawHeaders: request.rawHeaders,
-      body,
+      body: Buffer.from(body).toString(),
       ...(isSignedIn ? { user } : {}),
     }),
   )
@@ -89,17 +91,6 @@ function paramsOf(pattern: readonly string[], segments: readonly string[]): Reco
     params[part.slice(1)] = value
   }
   return params
-}
-
-async function readText(request: IncomingMessage): Promise<string | undefined> {
-  const chunks: Buffer[] = []
-  let size = 0
-  for await (const chunk of request as AsyncIterable<Buffer>) {
-    size += chunk.length
-    if (size > maxBodyBytes) return undefined
-    chunks.push(chunk)
-  }
-  return Buffer.concat(chunks).toString('utf8')
 }
 
 const maxBodyBytes = 1024 * 1024

@@ -35,7 +35,7 @@ export function actionRoutes({ clientAs, events }: PagePorts): readonly Route[] 
       const request = { method, path, headers: { 'content-type': headers['content-type'] ?? 'application/json' }, body }
       const written = await clientAs(user).request(request)
       const object = written.body as StoredObject
-      const changes = method === 'DELETE' ? '' : changesIn(body).join(', ')
+      const changes = method === 'DELETE' ? '' : [...changesIn(body).take(10)].join(', ')
       const message = `${user.name} ${verbs[method]} it on the dashboard${changes ? `: ${changes}` : ''}`
       events.record(object, { type: 'Normal', reason: 'UserAction', message })
       return { status: written.status, body: object }
@@ -44,11 +44,11 @@ export function actionRoutes({ clientAs, events }: PagePorts): readonly Route[] 
 }
 
 /** `spec.power=Asleep`, for each field that a body sets. */
-function changesIn(value: unknown, path = ''): readonly string[] {
-  if (isRecord(value))
-    return Object.entries(value)
-      .filter(([field]) => path !== '' || ['spec', 'data', 'metadata'].includes(field))
-      .filter(([field]) => path !== 'metadata' || field === 'annotations')
-      .flatMap(([field, inner]) => changesIn(inner, path === '' ? field : `${path}.${field}`))
-  return [`${path}=${String(value as string).slice(0, 100)}`]
+function* changesIn(value: unknown, path = ''): Generator<string, void, undefined> {
+  if (!isRecord(value)) return yield `${path.slice(0, 100)}=${String(value as string).slice(0, 100)}`
+  for (const [field, inner] of Object.entries(value)) {
+    const isShown =
+      path === '' ? ['spec', 'data', 'metadata'].includes(field) : path !== 'metadata' || field === 'annotations'
+    if (isShown) yield* changesIn(inner, path === '' ? field : `${path}.${field}`)
+  }
 }
