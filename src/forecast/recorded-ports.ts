@@ -2,6 +2,8 @@ import { Client } from '../client/client.ts'
 import { parseKubeconfig } from '../client/kubeconfig.ts'
 import { networkTransport } from '../client/network-transport.ts'
 import { placeOf } from '../kube/object.ts'
+import type { Transport } from '../kube/transport.ts'
+import type { Outgoing } from '../runtime/http/outgoing.ts'
 import { cleaner } from '../apis/cleaner.ts'
 import { quietClock } from '../runtime/time/quiet-clock.ts'
 import type { VirtualClock } from '../runtime/time/virtual-clock.ts'
@@ -29,6 +31,8 @@ export interface RecordingPorts {
   readonly forge: RecordedForge
   readonly record: (event: ForecastEvent) => void
   readonly onUnread: (what: string) => void
+  /** Opens connections to the clusters that GitopsClusters name: any tenant may have written one. */
+  readonly kubeconfigs: Outgoing
   readonly onClose: (close: () => Promise<void>) => void
 }
 
@@ -97,21 +101,25 @@ function noticeEvents(
   }))
 }
 
+const maxBytes = 32 * 1024 * 1024
+const withinMs = 10_000
+
 /** Copies another cluster into memory, as the first one: writes go to the copy. */
 async function copyCluster(
   kubeconfig: string,
   cluster: string,
-  { clock, onUnread, onClose }: RecordingPorts,
+  { clock, onUnread, onClose, kubeconfigs }: RecordingPorts,
 ): Promise<Client> {
   const config = await parseKubeconfig(kubeconfig, {
     now: () => Date.now(),
     env: process.env,
     origin: `the kubeconfig of cluster ${cluster}`,
   })
-  const network = networkTransport(config, { userAgent: 'sojourn-forecast' })
+  const network = networkTransport(config, { userAgent: 'sojourn-forecast', agents: kubeconfigs, maxBytes })
+  const answeringSoon: Transport = (request) => network.transport({ ...request, signal: AbortSignal.timeout(withinMs) })
   try {
     const copy = await clock.track(async () => {
-      const snapshot = await readSnapshot(new Client(network.transport), () => void clock.breathe())
+      const snapshot = await readSnapshot(new Client(answeringSoon), () => void clock.breathe())
       for (const kind of snapshot.unread) onUnread(`cluster ${cluster}: ${kind}`)
       return startCopy(snapshot, quietClock(clock), cluster)
     })

@@ -2,6 +2,10 @@ import { inFile, type Guard } from '../../scripts/guards/guard.ts'
 
 /** What keeps users of the dashboard from being anyone but themselves. */
 export const dashboardGuards: readonly Guard[] = [
+  ...inFile('src/app/dashboard/forecast-route.ts', [
+    ['143: reads no cloud account', 'kind === providerAccount.kind', "kind === ''"],
+    ['143: connects to no cluster', 'allowOutgoing: config.allowOutgoing ?? []', "allowOutgoing: ['127.0.0.0/8']"],
+  ]),
   ...inFile('src/app/dashboard/actions.ts', [['142: tells of ten', '.take(10)', '.take(1e9)']]),
   ...inFile('src/app/core/route-table.ts', [
     [

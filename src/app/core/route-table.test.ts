@@ -57,8 +57,10 @@ describe('RouteTable', () => {
   it('140: answers the next request on the connection of a body that is too large', async () => {
     const table = new RouteTable()
     table.add(echo)
-    const serve = table.find('POST', '/things/a/touch')!.serve
-    await using server = createServer((request, response) => void serve(request, response, { name: 'bob', groups: [] }))
+    const found = table.find('POST', '/things/a/touch')!
+    await using server = createServer(
+      (request, response) => void found.serve(request, response, { name: 'bob', groups: [] }),
+    )
     await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
     const agent = new Agent({ keepAlive: true, maxSockets: 1 })
     const { port } = server.address() as AddressInfo

@@ -1,4 +1,5 @@
 import { mkdtempSync, rmSync } from 'node:fs'
+import { createServer, type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -10,6 +11,7 @@ import { silentLogger } from '../../runtime/observability/log.ts'
 import { readConfig } from '../config/config.ts'
 import { startUp, type Up } from '../embedded/up.ts'
 import { systemClock } from '../../runtime/time/clock.ts'
+import type { RouteRequest } from '../../runtime/http/route.ts'
 import { forecastRoute } from './forecast-route.ts'
 
 let data: string
@@ -53,6 +55,62 @@ describe('POST /sojourn/v1alpha1/forecast', () => {
     const { body } = await post({ for: '2d', assume: ['opt-out:cleaner/default/tomorrow'] })
     expect(body).toMatchObject({ events: [{ what: 'assumed' }] })
     await expect(post({ assume: ['delete:cleaner/default/nobody'] })).rejects.toThrow()
+  }, 60_000)
+
+  it('143: reads no cloud account that its caller brings along', async () => {
+    const account = { provider: 'aws', accountId: '123456789012', regions: ['eu-central-1'] }
+    const apply = [
+      { apiVersion: 'sojourn.dev/v1alpha1', kind: 'ProviderAccount', metadata: { name: 'x' }, spec: account },
+    ]
+    await expect(post({ apply })).rejects.toMatchObject({ code: 400 })
+  })
+
+  it('143: connects to no cluster that a controller would not connect to, and tells what it did not read', async () => {
+    const asked: string[] = []
+    await using server = createServer((socket) => {
+      asked.push('connection')
+      socket.destroy()
+    })
+    await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
+    const { port } = server.address() as AddressInfo
+    const kubeconfig = {
+      apiVersion: 'v1',
+      kind: 'Config',
+      'current-context': 'far',
+      clusters: [{ name: 'far', cluster: { server: `https://127.0.0.1:${port}` } }],
+      users: [{ name: 'far', user: { token: 'x' } }],
+      contexts: [{ name: 'far', context: { cluster: 'far', user: 'far' } }],
+    }
+    const at = (name: string) => ({ namespace: 'default', name })
+    const far = { kind: 'GitopsCluster', name: 'far' }
+    const apply = [
+      { apiVersion: 'v1', kind: 'Secret', metadata: at('far'), data: { value: btoa(JSON.stringify(kubeconfig)) } },
+      {
+        apiVersion: 'gitops.weave.works/v1alpha1',
+        kind: 'GitopsCluster',
+        metadata: at('far'),
+        spec: { secretRef: { name: 'far' } },
+      },
+      {
+        apiVersion: 'pipelines.weave.works/v1alpha1',
+        kind: 'Pipeline',
+        metadata: at('far'),
+        spec: {
+          appRef: { apiVersion: 'v1', kind: 'ConfigMap', name: 'app' },
+          environments: [{ name: 'dev', targets: [{ namespace: 'default', clusterRef: far }] }],
+        },
+      },
+    ]
+    const route = forecastRoute({
+      clientAs: () => client,
+      clock: systemClock,
+      config: readConfig({ flags: {}, env: {} }),
+    })
+    const user = { name: 'bob', groups: [] }
+    const request = { user, body: JSON.stringify({ for: '2d', apply }), headers: {} } as unknown as RouteRequest
+    const { body } = await route.handle(request)
+    expect(body).toMatchObject({ unread: [expect.stringContaining('default.far')] })
+    expect(asked).toEqual([])
   }, 60_000)
 
   it('answers with iCalendar if the request accepts it', async () => {

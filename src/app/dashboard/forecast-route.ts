@@ -1,6 +1,7 @@
 import { isRecord } from '../../kube/basics/json.ts'
 import type { Client } from '../../client/client.ts'
 import { ConfigError } from '../../client/cluster-config.ts'
+import { providerAccount } from '../../apis/provider-account.ts'
 import type { KubeObject } from '../../kube/object.ts'
 import { parseLongDuration } from '../../kube/time.ts'
 import type { Clock } from '../../runtime/time/clock.ts'
@@ -48,7 +49,8 @@ export function forecastRoute({ clientAs, clock, config }: ForecastRoutePorts): 
           const { readSnapshot } = await import('../../forecast/cluster-snapshot.ts')
           const { forecastOnThread } = await import('../threads/forecast-thread.ts')
           const snapshot = await readSnapshot(clientAs(user))
-          const options = { config, now, forMs: request.forMs, assumptions: request.assumptions, withinMs }
+          const guarded = { ...config, allowOutgoing: config.allowOutgoing ?? [] }
+          const options = { config: guarded, now, forMs: request.forMs, assumptions: request.assumptions, withinMs }
           return await answer(await forecastOnThread({ snapshot, options }), headers)
         } catch (error) {
           if (error instanceof ConfigError) return { status: 400, body: { message: error.message } }
@@ -89,6 +91,10 @@ function readRequest(body: string, now: number): ForecastRequest | { readonly pr
     return { problem: '"assume" must be a list, such as ["delete:configmap/team/old@2d", "merge:2h"]' }
   if (!Array.isArray(apply) || !apply.every(isManifest))
     return { problem: '"apply" must be a list of manifests with apiVersion, kind and metadata.name' }
+  if (apply.some(({ kind }) => kind === providerAccount.kind))
+    return {
+      problem: '"apply" must not hold a ProviderAccount: the server has credentials that its author may not use',
+    }
   const applied: Assumption = { assume: 'applied', at: now, from: 'the change', manifests: apply }
   try {
     const assumed = assume.map((each) => readAssumption(each, { now, readFile: refuseFile }))

@@ -23,6 +23,7 @@ import {
 } from '../../forecast/cluster-snapshot.ts'
 import { describeRef, refOf, type ObjectRef } from '../../kube/object.ts'
 import type { Forecast, ForecastEvent } from '../../forecast/event.ts'
+import { machineAndPrivate, Outgoing } from '../../runtime/http/outgoing.ts'
 import { type ExternalPorts, recordedPorts } from '../../forecast/recorded-ports.ts'
 import { RecordedForge } from '../../forecast/recorded-forge.ts'
 
@@ -65,6 +66,7 @@ export async function forecastSnapshot(snapshot: ClusterSnapshot, options: Forec
     forge: forgeFor(copy, clock, assumptions),
     record,
     onUnread: (what) => void unread.push(what),
+    kubeconfigs: new Outgoing({ for: 'kubeconfigs', allow: options.config.allowOutgoing ?? machineAndPrivate }),
     onClose: (close) => closing.defer(close),
   })
   const reasons = new Map<string, string>()
