@@ -3,7 +3,7 @@ import { inFile, type Guard } from '../../scripts/guards/guard.ts'
 /** What keeps tenants' URLs out of internal networks, and domains with their owners. */
 export const networkGuards: readonly Guard[] = [
   ...inFile('src/client/network-transport.ts', [
-    ['141: reads no more', 'if (size > maxBytes) throw', 'if (size > 1e12) throw'],
+    ['141: reads no more', 'as AsyncIterable<Buffer>, maxBytes)', 'as AsyncIterable<Buffer>)'],
   ]),
   ...inFile('src/runtime/http/outgoing.ts', [
     ['68: NAT64', ' 64:ff9b::/96', ''],
