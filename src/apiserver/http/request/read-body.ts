@@ -17,9 +17,7 @@ export function readBody(request: IncomingMessage, limit = bodyLimit): Promise<U
     const refuse = () => {
       // The rest is read and dropped, so that the client sees the answer instead of a reset.
       request.off('data', onData).resume()
-      reject(
-        new StatusError('RequestEntityTooLarge', `Request entity too large: limit is ${limit}`, { details: {} }),
-      )
+      reject(new StatusError('RequestEntityTooLarge', `Request entity too large: limit is ${limit}`, { details: {} }))
     }
     if (Number(request.headers['content-length'] ?? 0) > limit) return refuse()
     request.on('data', onData)
