@@ -91,8 +91,11 @@ function alternativeTo({ metadata, status }: Pod, subresource: string): string {
   const processes = (status?.containerStatuses ?? [])
     .filter(({ containerID }) => containerID)
     .map(({ name, containerID = '' }) => `${name} is process ${containerID.replace('process://', '')}`)
-  const found = processes.length > 0 ? `: ${processes.join(', ')}` : ''
-  return `${subresource} is not served: the containers of ${metadata.name} are processes on this machine${found}`
+  const found =
+    processes.length > 0
+      ? `the containers of ${metadata.name} are processes on this machine: ${processes.join(', ')}`
+      : `no process of ${metadata.name} runs; a container without a command is simulated`
+  return `${subresource} is not served: ${found}`
 }
 
 /** Fails as a kubelet does when there is no log to show. */

@@ -164,6 +164,10 @@ await describeWith(['kubectl'], 'workloads, by kubectl', () => {
     expect((await kubectl(`port-forward ${name} 8080:8080`)).errors).toContain('sojourn.dev/ports')
     expect((await kubectl(`debug ${name} --image=busybox`)).errors).toContain('ephemeralcontainers is not served')
     await run('delete deployment/there --wait --cascade=foreground')
+    await run('run thought --image=none')
+    await run('wait pod/thought --for=condition=Ready --timeout=30s')
+    expect((await kubectl('exec thought -- ls')).errors).toContain('no process of thought runs')
+    await run('delete pod thought --now')
   })
 
   it('leaves no process running twice after the server is killed, even detached ones', async () => {
