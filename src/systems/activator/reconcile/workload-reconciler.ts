@@ -154,8 +154,7 @@ export class WorkloadReconciler {
         return decision.until === undefined ? settled : wakeAt(decision.until)
       case 'stay': {
         const waking = this.#wakingUntil(subject.id, subject.routes)
-        if (decision.because === 'bypassed') return wakeAt(now() + recheckMs)
-        if (decision.because === 'unknown') return wakeAt(now() + retryMs)
+        if (decision.because === 'bypassed' || decision.because === 'unknown') return wakeAt(now() + recheckMs)
         // Nothing tells when the last request has ended: look when it could have been idle for long enough.
         const ttlMs = Math.max(...subject.routes.map(({ settings }) => settings.scaling.ttlMs))
         const until = decision.because === 'in-use' ? Math.min(waking ?? Infinity, now() + ttlMs) : decision.until

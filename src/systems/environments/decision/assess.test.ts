@@ -281,6 +281,16 @@ describe('the message of an environment', () => {
     expect(statusOf({ spec, around: { pull } }).message).not.toContain('held')
   })
 
+  it.each([
+    ['LastUsed', true],
+    ['Created', false],
+    ['LastDeployed', false],
+  ] as const)('says that a use moves the date only where it does: since %s', (since, isMoved) => {
+    const status = { lastUsedAt: at(now - hour), deployed: { hash: '', at: at(now - hour) } }
+    const { message = '' } = statusOf({ spec: { delete: { after: '7d', since } }, status })
+    expect(message.includes('unless it is used before')).toBe(isMoved)
+  })
+
   it('names the writer that keeps a workload awake', () => {
     const status = statusOf({ workloads: [shop(2, { 'sojourn.dev/contended': 'argocd scaled it up' })] })
     expect(findCondition(status.conditions, 'Contended')).toMatchObject({

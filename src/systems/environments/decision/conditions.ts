@@ -29,6 +29,7 @@ export function report(
     lastUsedAt,
     lastUsedBy: announced.lastUsedBy,
     toldAt: parseTime(announced.announcement?.toldAt),
+    since: facts.inForce.since,
     held: heldBecause(facts, claims),
   }
   const message = refusal?.message ?? messageOf(stay, told)

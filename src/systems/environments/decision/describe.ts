@@ -1,6 +1,7 @@
 import type { DueReason, Environment, EnvironmentStatus } from '../../../apis/environment.ts'
 import { formatTime, parseTime } from '../../../kube/time.ts'
 import { dateText } from '../../../notices/notice.ts'
+import type { ClassRules } from './rules.ts'
 import type { StayDecision } from './stay.ts'
 
 /** Why an environment is due, as the end of a sentence. */
@@ -47,15 +48,18 @@ export interface Told {
   readonly lastUsedAt: number
   readonly lastUsedBy: string | undefined
   readonly toldAt: number | undefined
+  /** What its time is counted from. */
+  readonly since: ClassRules['since']
   /** Why its deletion is held, now or when its date comes. */
   readonly held: string | undefined
 }
 
-function because(reason: DueReason, { lastUsedAt, lastUsedBy, toldAt }: Omit<Told, 'held'>): string {
+function because(reason: DueReason, { lastUsedAt, lastUsedBy, toldAt, since }: Omit<Told, 'held'>): string {
   const used = `last use ${formatTime(lastUsedAt)}${lastUsedBy ? ` (${lastUsedBy})` : ''}`
   if (toldAt !== undefined) return `: ${dueSentences[reason]}, ${used}; the owner was told ${formatTime(toldAt)}`
-  // Nothing has happened yet: a use moves the date.
-  if (reason === 'unused') return ` unless it is used before; ${used}`
+  // Nothing has happened yet: most uses move the date.
+  if (reason === 'unused' && since === 'Created') return `, counted from its creation; ${used}`
+  if (reason === 'unused') return ` unless it is ${since === 'LastDeployed' ? 'deployed' : 'used'} before; ${used}`
   return reason === 'pull-request-stale'
     ? ` unless a push or a use comes before; ${used}`
     : `: ${dueSentences[reason]}, ${used}`
