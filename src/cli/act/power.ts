@@ -52,9 +52,11 @@ async function setPower(call: Call, power: 'Awake' | 'Asleep'): Promise<void> {
   if (self) await setEnvironment(client, self, { power, until: now + forMs, now })
   else {
     const { type, object } = await findObject(client, isName ? `namespace/${word}` : word, namespace)
-    const { byHandPatch, hasPower } = await import('../../app/operations/power.ts')
+    const { byHandPatch, hasPower, sleeplessHome } = await import('../../app/operations/power.ts')
     if (!hasPower(type))
       throw new UsageError(`${word}: the kind ${type.kind} cannot sleep; name a workload or a namespace`)
+    const sleepless = sleeplessHome(type, object.metadata)
+    if (sleepless !== undefined) throw new UsageError(`${word}: nothing in namespace ${sleepless} ever sleeps`)
     const body = byHandPatch(power, now, now + forMs)
     await client.merge(type, placeOf(object.metadata), body)
   }

@@ -4,7 +4,10 @@ import { readFlags, type Command } from '../terminal/command.ts'
 import { connect } from '../terminal/connect.ts'
 import { print, table } from '../terminal/output.ts'
 
-const { 'all-namespaces': _, ...flags } = readFlags
+const flags = {
+  ...readFlags,
+  'all-namespaces': { ...readFlags['all-namespaces'], help: 'All namespaces, as without it' },
+}
 
 /** Lists environments. */
 export const env: Command = {
@@ -19,7 +22,7 @@ Examples:
   sojourn env -o json`,
   flags,
   async run(call) {
-    using connection = connect({ ...call, flags: { 'all-namespaces': true, ...call.flags } })
+    using connection = connect({ ...call, flags: { 'all-namespaces': !call.flags['namespace'], ...call.flags } })
     const { client, namespace } = connection
     const { items } = await client.list<Environment>(environment.type, namespace ? { namespace } : {})
     const now = call.io.now()
