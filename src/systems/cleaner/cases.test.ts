@@ -173,6 +173,11 @@ describe('the sink', () => {
     await world.pass(5 * minute)
     expect(await world.get(self)).toBeUndefined()
     expect(await eventsOf(world)).toContain('EventDeliveryFailed')
+    const { items } = await world.client.list<StoredObject & { message: string }>(events, { namespace: 'team' })
+    // Where it is, and until when it is sent.
+    expect(items.map(({ message }) => message)).toContainEqual(
+      expect.stringMatching(/is kept in ConfigMap sojourn-system\/sojourn-outbox-\S+ and sent again until 20\S+Z: /),
+    )
     expect(await outbox()).toHaveLength(1)
     await world.pass(hour)
     expect(await outbox()).toHaveLength(1)

@@ -37,7 +37,7 @@ async function keepUndelivered(client: Client, undelivered: Undelivered, now: nu
     kind: configMaps.kind,
     metadata: {
       namespace: sojournNamespace,
-      name: `sojourn-outbox-${self.metadata.uid}`,
+      name: entryName(self),
       labels: { ...ownLabel, [outboxLabel]: 'cloudevent' },
     },
     data: {
@@ -49,6 +49,10 @@ async function keepUndelivered(client: Client, undelivered: Undelivered, now: nu
     },
   }
   await client.create(configMaps, manifest).catch(ignoring('AlreadyExists'))
+}
+
+function entryName({ metadata }: StoredObject): string {
+  return `sojourn-outbox-${metadata.uid}`
 }
 
 export interface OutboxOptions extends ClusterPorts {
@@ -175,15 +179,20 @@ export class SinkDeliveries {
     } catch (error) {
       const { message } = error as Error
       const giveUpAt = required ? undefined : (parseTime(decision.at) ?? clock.now()) + timeoutSeconds * 1000
-      const text = `the CloudEvent to ${host} is kept in the outbox and sent again: ${message}`
-      events.record(self, { type: 'Warning', reason: 'EventDeliveryFailed', message: text })
+      const until = giveUpAt === undefined ? 'until it is accepted' : `until ${formatTime(giveUpAt)}`
       const undelivered = { self, url, event, giveUpAt, error: message }
-      const isKept = await keepUndelivered(client, undelivered, clock.now()).then(
-        () => true,
-        () => false,
+      const notKept = await keepUndelivered(client, undelivered, clock.now()).then(
+        () => undefined,
+        (refused: Error) => refused.message,
       )
-      // Where the outbox cannot be written, the Cleaner stays and sends the event again.
-      if (!isKept) return void this.#isDone.delete(uid)
+      const place = `ConfigMap ${sojournNamespace}/${entryName(self)}`
+      const next =
+        notKept === undefined
+          ? `is kept in ${place} and sent again ${until}: ${message}`
+          : `failed, and the Cleaner stays to send it again, because ${place} cannot be written (${notKept}): ${message}`
+      const text = `the CloudEvent to ${host} ${next}`
+      events.record(self, { type: 'Warning', reason: 'EventDeliveryFailed', message: text })
+      if (notKept !== undefined) return void this.#isDone.delete(uid)
       this.#isDone.set(uid, true)
     }
     enqueue(self)
