@@ -14,3 +14,11 @@ export function createLog(
     pretty: io.isTerminal,
   })
 }
+
+/** Also logs what fails while nothing waits for it, and lets the process go on: one bad object must not end the work on all others. */
+export function logUnhandled(log: Logger): Logger {
+  process.on('unhandledRejection', (error) =>
+    log.error('internal error', { error: error instanceof Error ? error.stack : String(error) }),
+  )
+  return log
+}

@@ -1,5 +1,5 @@
 import { configFlags, readConfig, roles } from '../../app/config/config.ts'
-import { createLog } from '../../app/config/log.ts'
+import { createLog, logUnhandled } from '../../app/config/log.ts'
 import { UsageError, type Command } from '../terminal/command.ts'
 import { facts } from '../terminal/output.ts'
 import { findConfig } from '../terminal/connect.ts'
@@ -35,11 +35,12 @@ Examples:
     const { signal } = io
     const cluster = findConfig({ flags, io }, io.env.KUBE_CONFIG_PATH)
     const named = cluster.context === undefined ? {} : { clusterName: cluster.context }
-    const running = await start({ ...named, ...config }, cluster, { log: createLog(config, io), signal }).catch(
-      (error: unknown) => {
-        if (!signal.aborted) throw error
-      },
-    )
+    const running = await start({ ...named, ...config }, cluster, {
+      log: logUnhandled(createLog(config, io)),
+      signal,
+    }).catch((error: unknown) => {
+      if (!signal.aborted) throw error
+    })
     if (!running) return 0
     const { server, url, proxy, tls, check } = running
     io.out(`sojourn running ${facts({ server, url, proxy, tls, check })}\n`)

@@ -1,5 +1,5 @@
 import { configFlags, readConfig } from '../../app/config/config.ts'
-import { createLog } from '../../app/config/log.ts'
+import { createLog, logUnhandled } from '../../app/config/log.ts'
 import type { Command } from '../terminal/command.ts'
 import { facts } from '../terminal/output.ts'
 import { stopped } from '../terminal/stopped.ts'
@@ -22,7 +22,7 @@ Examples:
     const config = readConfig({ flags: flags as Record<string, string | boolean | undefined>, env: io.env })
     // Loaded here: only this command needs the whole product.
     const { startUp } = await import('../../app/embedded/up.ts')
-    const running = await startUp(config, createLog(config, io))
+    const running = await startUp(config, logUnhandled(createLog(config, io)))
     const { api, proxy, kubeconfig, tls, check } = running
     io.out(`sojourn ready ${facts({ api, proxy, kubeconfig, tls, check })}\n`)
     // A log that keeps the output must not keep a link that signs in.
