@@ -701,7 +701,9 @@ describe('other kinds', () => {
 describe('what tools find by themselves', () => {
   it.each(Object.entries(knownConsumers))('C63: keeps a Secret with %s for %s', (key, tool) => {
     for (const where of ['labels', 'annotations'] as const) {
-      const secret = object('Secret', 's', { metadata: { name: 's', namespace: 'team', [where]: { [key]: 'x' } } })
+      const secret = object('Secret', 's', {
+        metadata: { name: 's', namespace: 'team', [where]: { [key.replace(/-$/, '-0')]: 'x' } },
+      })
       const answer = detectorFor('Secret')?.prepare({
         list: () => [],
         customUse: () => unused(''),

@@ -1,6 +1,6 @@
 import type { StoredObject } from '../../../../kube/object.ts'
 
-/** Labels and annotations by which tools find ConfigMaps and Secrets that nothing refers to, and who looks for them. */
+/** Labels and annotations by which tools find ConfigMaps and Secrets that nothing refers to, and who looks for them. After a key that ends with a dash comes a number. */
 export const knownConsumers: Readonly<Record<string, string>> = {
   tfstate: 'Terraform',
   'kapp.k14s.io/is-app': 'kapp',
@@ -13,6 +13,16 @@ export const knownConsumers: Readonly<Record<string, string>> = {
   grafana_datasource: 'Grafana',
   grafana_alert: 'Grafana',
   prometheus_rule: 'Prometheus',
+  loki_rule: 'Loki',
+  'workflows.argoproj.io/configmap-type': 'Argo Workflows',
+  'spring.cloud.kubernetes.config': 'Spring Cloud Kubernetes',
+  'spring.cloud.kubernetes.secret': 'Spring Cloud Kubernetes',
+  'kubed.appscode.com/sync': 'Config Syncer',
+  'tekton.dev/docker-': 'Tekton',
+  'tekton.dev/git-': 'Tekton',
+  'build.openshift.io/source-secret-match-uri-': "OpenShift's builds",
+  'strimzi.io/cluster': 'Strimzi',
+  'reconcile.external-secrets.io/managed': 'External Secrets Operator',
   'istio/multiCluster': 'Istio',
   'jenkins.io/credentials-type': 'Jenkins',
   'reflector.v1.k8s.emberstack.com/reflection-allowed': 'Reflector',
@@ -30,8 +40,10 @@ export const knownConsumers: Readonly<Record<string, string>> = {
 /** The tool that finds this object by a label or annotation, or by its well-known name. */
 export function knownConsumerOf({ metadata }: StoredObject): string | undefined {
   const { name, labels = {}, annotations = {} } = metadata
-  const key = Object.keys(knownConsumers).find((each) => (labels[each] ?? annotations[each]) !== undefined)
-  if (key !== undefined) return `${knownConsumers[key]}, by its label or annotation ${key}`
+  for (const key of [...Object.keys(labels), ...Object.keys(annotations)]) {
+    const tool = knownConsumers[key] ?? knownConsumers[/^.*-(?=\d+$)/.exec(key)?.[0] ?? '']
+    if (tool !== undefined) return `${tool}, by its label or annotation ${key}`
+  }
   return name === 'cacerts' ? 'Istio, as its certificate authority' : undefined
 }
 
