@@ -714,6 +714,11 @@ describe('what tools find by themselves', () => {
     }
   })
 
+  it('C63: takes no label for a tool that only JavaScript knows', () => {
+    const secret = object('Secret', 's', { metadata: { name: 's', namespace: 'team', labels: { constructor: 'x' } } })
+    expect(use('Secret', secret, {})).toBe('unused')
+  })
+
   it.each([
     ['argocd.argoproj.io/tracking-id', 'shop:apps/Deployment:team/web', 'Argo CD application shop'],
     ['kustomize.toolkit.fluxcd.io/name', 'apps', 'Flux Kustomization apps'],

@@ -41,7 +41,8 @@ export const knownConsumers: Readonly<Record<string, string>> = {
 export function knownConsumerOf({ metadata }: StoredObject): string | undefined {
   const { name, labels = {}, annotations = {} } = metadata
   for (const key of [...Object.keys(labels), ...Object.keys(annotations)]) {
-    const tool = knownConsumers[key] ?? knownConsumers[/^.*-(?=\d+$)/.exec(key)?.[0] ?? '']
+    const known = [key, /^.*-(?=\d+$)/.exec(key)?.[0] ?? ''].find((each) => Object.hasOwn(knownConsumers, each))
+    const tool = known && knownConsumers[known]
     if (tool !== undefined) return `${tool}, by its label or annotation ${key}`
   }
   return name === 'cacerts' ? 'Istio, as its certificate authority' : undefined
