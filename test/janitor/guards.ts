@@ -235,7 +235,7 @@ export const guards: readonly Guard[] = [
   ),
   janitor('C61', 'decision/candidate.ts', 'Math.max(mark.projectedAt ?? 0, wanted)', 'wanted'),
   janitor('C62', 'kubernetes/detectors/network.ts', 'routed.get(place) ?? ', ''),
-  janitor('C63', 'kubernetes/references/known-consumers.ts', 'labels[each] ?? annotations[each]', 'undefined'),
+  janitor('C63', 'kubernetes/references/known-consumers.ts', 'known && knownConsumers[known]', 'undefined'),
   janitor('C64', 'kubernetes/kube-resource.ts', 'trackedBy(this.object)', 'undefined'),
   janitor('C65', 'model/time-to-live.ts', 'now >= (ttl.from ?? createdAt) + ttl.ms', 'true'),
   janitor('E1', 'decision/decide.ts', "return mark.hasOwner ? 'not-announced' : 'owner-unknown'", 'return undefined'),
