@@ -63,18 +63,12 @@ export class ForgeApi {
   }
 
   /**
-   * Every item of a paged list. `read` returns what is kept of a page and the path or URL of the next one; by default each page is a list, and
-   * the next one is in the Link header. Throws when there are more than 200 pages or 32 MiB.
+   * Every item of a paged list. `read` returns what is kept of a page and the path or URL of the next one. Throws when there are more than
+   * 200 pages or 32 MiB.
    */
-  async getAll<T, Page = readonly T[]>(
+  async getAll<T, Page>(
     path: string,
-    read: (
-      page: Page,
-      response: HttpResponse,
-    ) => { readonly items: readonly T[]; readonly next: string | undefined } = (page, response) => ({
-      items: page as readonly T[],
-      next: nextLink(response),
-    }),
+    read: (page: Page, response: HttpResponse) => { readonly items: readonly T[]; readonly next: string | undefined },
   ): Promise<readonly T[]> {
     const all: T[] = []
     let next: string | undefined = path

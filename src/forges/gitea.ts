@@ -1,6 +1,6 @@
 import { PromotionError } from '../git/promotion-error.ts'
 import { checkState, type Forge } from './forge.ts'
-import { query, type ForgeApi } from './forge-api.ts'
+import { pagesOf, query, type ForgeApi } from './forge-api.ts'
 import { githubPulls } from './github.ts'
 import type { RepositoryAddress } from './repository-address.ts'
 
@@ -52,8 +52,7 @@ async function exists(api: ForgeApi, path: string): Promise<boolean> {
 
 /** Gitea takes label ids, not names; unknown names are dropped. */
 async function labelIds(api: ForgeApi, repository: string, names: readonly string[]): Promise<number[]> {
-  const labels = await api.getAll<{ readonly id: number; readonly name: string }>(
-    query(`${repository}/labels`, { limit: 50, page: 1 }),
-  )
+  const path = query(`${repository}/labels`, { limit: 50, page: 1 })
+  const labels = await pagesOf(api)(path, (label: { readonly id: number; readonly name: string }) => label)
   return labels.filter((label) => names.includes(label.name)).map(({ id }) => id)
 }

@@ -64,17 +64,19 @@ export function gitlab(api: ForgeApi, { owner, name }: RepositoryAddress): Forge
     removeLabel: (number, label) => api.send('PUT', `${requests}/${number}`, { remove_labels: label }),
     close: (number) => api.send('PUT', `${requests}/${number}`, { state_event: 'close' }),
     merge: (number, sha) => api.attempt('PUT', `${requests}/${number}/merge`, { sha }, [405, 406, 409, 422]),
-    async checks(sha) {
-      const found = await api.getAll<{ readonly name: string; readonly status: string }>(
-        query(`${project}/repository/commits/${encodeURIComponent(sha)}/statuses`, { per_page: 100 }),
-      )
-      const open = ['created', 'waiting_for_resource', 'preparing', 'pending', 'running', 'scheduled', 'manual']
-      return found.map((each) => ({
-        name: each.name,
-        state: checkState(each.status, { good: ['success', 'skipped'], open }),
+    checks(sha) {
+      const path = query(`${project}/repository/commits/${encodeURIComponent(sha)}/statuses`, { per_page: 100 })
+      return all(path, ({ name: check, status }: { readonly name: string; readonly status: string }) => ({
+        name: check,
+        state: checkState(status, checkWords),
       }))
     },
   }
+}
+
+const checkWords = {
+  good: ['success', 'skipped'],
+  open: ['created', 'waiting_for_resource', 'preparing', 'pending', 'running', 'scheduled', 'manual'],
 }
 
 function toPullRequest(request: GitlabMergeRequest): PullRequest {

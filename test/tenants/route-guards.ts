@@ -22,7 +22,7 @@ export const routeGuards: readonly Guard[] = [
       'method.toUpperCase(), sortedQuery(path),',
       'method.toUpperCase(), sortedQuery(path).slice(0, 0),',
     ],
-    ['55: a signed approval', 'if (known) return known.signature === signature', 'if (known) return true'],
+    ['55: a signed approval', 'return known.signature === signature', 'return true'],
   ]),
   ...inFile('src/systems/janitor/routes/opt-out-page.ts', [
     ['58: has a link', 'return isOutdated ? ', 'return (false as boolean) ? '],

@@ -1,29 +1,22 @@
+import { BoundedMap } from '../../../kube/basics/bounded-map.ts'
+
 /** Limits requests per client and window. A window starts with its first request. */
 export class RequestLimit {
-  /** Oldest window first. */
-  readonly #windows = new Map<string, { readonly endsAt: number; count: number }>()
+  readonly #windows = new BoundedMap<string, { readonly endsAt: number; count: number }>(10_000)
 
   /** Counts a request. Returns the end of the window when the limit is exceeded. */
   take(remoteAddress: string, now: number): number | undefined {
-    this.#sweep(now)
     const client = clientOf(remoteAddress)
-    const window = this.#windows.get(client) ?? { endsAt: now + windowMs, count: 0 }
-    this.#windows.set(client, window)
+    const known = this.#windows.get(client)
+    const window = known && known.endsAt > now ? known : { endsAt: now + windowMs, count: 0 }
+    if (window !== known) this.#windows.set(client, window)
     window.count++
     return window.count > maxRequests ? window.endsAt : undefined
-  }
-
-  #sweep(now: number): void {
-    for (const [client, { endsAt }] of this.#windows) {
-      if (endsAt > now && this.#windows.size <= maxClients) return
-      this.#windows.delete(client)
-    }
   }
 }
 
 const maxRequests = 20
 const windowMs = 30_000
-const maxClients = 10_000
 
 /** The client of a connection's address (headers can be forged). An IPv6 client owns a /64, so that is one client. */
 function clientOf(address: string): string {

@@ -1,4 +1,5 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
+import { BoundedMap } from '../../../kube/basics/bounded-map.ts'
 import { sha256 } from '../model/identity.ts'
 
 /** The parts of a request that its signature covers, together with time and nonce. */
@@ -100,21 +101,15 @@ function sortedQuery(path: string): string {
 
 /** Recently used nonces with their signature. The same request may be repeated; another one may not reuse its nonce. */
 export class Nonces {
-  /** Oldest first. */
-  readonly #used = new Map<string, { readonly signature: string; readonly at: number }>()
+  readonly #used = new BoundedMap<string, { readonly signature: string; readonly at: number }>(10_000)
 
   /** Whether the nonce is new, or belongs to a repeat of the same request. */
   accept(nonce: string, signature: string, now: number): boolean {
-    for (const [old, { at }] of this.#used) {
-      if (now - at < retentionMs && this.#used.size <= maxNonces) break
-      this.#used.delete(old)
-    }
     const known = this.#used.get(nonce)
-    if (known) return known.signature === signature
+    if (known && now - known.at < retentionMs) return known.signature === signature
     this.#used.set(nonce, { signature, at: now })
     return true
   }
 }
 
 const retentionMs = 600_000
-const maxNonces = 10_000
