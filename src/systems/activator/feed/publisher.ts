@@ -14,6 +14,9 @@ export type PublisherParts = Pick<
   'plane' | 'registry' | 'workloads' | 'caches' | 'wakeAttempts' | 'peers' | 'now'
 >
 
+/** Requests for a workload that is missing are held for this long. */
+const missedForMs = 5000
+
 /** Publishes routes and the state of each Service's pods to the data plane, whenever they change. */
 export class Publisher {
   readonly #parts: PublisherParts
@@ -23,6 +26,8 @@ export class Publisher {
   readonly #held = new Set<string>()
   /** Workloads we scaled down at a version that the cache may not show yet. */
   readonly #asleep = new Map<string, string>()
+  /** Since when the workload of a Service is missed: caches show a Service before a workload that was created with it. */
+  readonly #missedAt = new Map<string, number>()
 
   constructor(parts: PublisherParts) {
     this.#parts = parts
@@ -41,6 +46,7 @@ export class Publisher {
     if (!this.#configs.delete(id)) return
     this.#published.delete(id)
     this.#held.delete(id)
+    this.#missedAt.delete(id)
     this.#parts.plane.removeRoute(id)
   }
 
@@ -105,13 +111,14 @@ export class Publisher {
   }
 
   #stateOf(service: OnDemandService, port: ServicePort | undefined): TargetState | undefined {
-    const { workloads, caches } = this.#parts
+    const { workloads, caches, now } = this.#parts
     if (!port) return { is: 'refusing', because: 'no-port', retryAfterSeconds: 5 }
     const { addresses, protocol } = observeBackends(service, caches.slices, port)
     if (this.isAsleep(service)) return this.#refusal(service) ?? this.#cold(service)
     if (addresses.length > 0) return { is: 'warm', endpoints: this.#share(service, addresses), protocol }
     const [main] = service.settings.workloads
-    if (main && workloads.find(main) === 'absent')
+    if (!main || workloads.find(main) !== 'absent') this.#missedAt.delete(service.id)
+    else if (now() - this.#missedAt.getOrInsert(service.id, now()) >= missedForMs)
       return { is: 'refusing', because: 'target-gone', retryAfterSeconds: 5 }
     return this.#refusal(service) ?? this.#cold(service)
   }
