@@ -118,12 +118,15 @@ describe('a change', () => {
   it('says what to do about a file that is too large to be read', async () => {
     await repository.commit('large', { 'large.yaml': 'a'.repeat(17 * 1024 * 1024), 'a.yaml': `v: 1.0.0 ${mark}\n` })
     const base = (await repository.tip('large')) ?? ''
-    await expect(prepareChange(remote(), base, request('1.1.0', []))).rejects.toMatchObject({
-      because: 'MarkerUnusable',
-      message: expect.stringMatching(
-        /^an object of the pack is larger than \d+ bytes: list the folders .* in "paths"$/,
-      ),
-    })
+    const isRefusedWith = (remedy: RegExp) =>
+      expect(prepareChange(remote(), base, request('1.1.0', []))).rejects.toMatchObject({
+        because: 'MarkerUnusable',
+        message: expect.stringMatching(remedy),
+      })
+    forge.oldGit = true
+    await isRefusedWith(/^an object of the pack is larger than \d+ bytes: .* allow filters on it/)
+    forge.oldGit = false
+    await isRefusedWith(/^an object of the pack is larger than \d+ bytes: list the folders .* in "paths"$/)
     expect(await prepareChange(remote(), base, request('1.1.0', ['a.yaml']))).toMatchObject({ change: 'ready' })
   })
 

@@ -48,13 +48,17 @@ export const systems: Readonly<Partial<Record<Role, StartSystem>>> = {
   },
 
   async promoter(instance) {
-    const { config, client, clusters, networks, external, routes, lifecycle } = instance
+    const { config, client, informers, clusters, networks, actAs, events, external, routes, lifecycle } = instance
     const ports = leaderPorts(instance, 'promoter')
     const { Promoter } = await import('../../systems/promoter/controller.ts')
     const { dryRun, eventsAddress } = config
+    // It deletes nothing: opening the Door would take rights that its account does not have.
     const promoter = new Promoter({
-      ...systemPorts(instance),
+      client,
+      informers,
       clusters,
+      actAs,
+      events,
       ports,
       dryRun,
       network: networks.tenants,

@@ -277,6 +277,7 @@ function carryOut(draft: Draft, spec: Approval['spec']): Because {
   // What is on its way keeps its pull request, with its reviews, and its approvals.
   const isUnderway = promotion?.revision === revision && !hasEnded(promotion) && promotion.because !== 'RolloutTimedOut'
   if (isUnderway && pin?.sequence === promotion.runSequence) return 'Requested'
+  if (isUnderway) promotion.requestedBy = by
   const sequence = isUnderway ? promotion.runSequence : (status.sequence ?? 0) + 1
   status.sequence = Math.max(status.sequence ?? 0, sequence)
   draft.environment(name).pin = { revision, sequence, by, at: formatTime(now) }

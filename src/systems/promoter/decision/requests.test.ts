@@ -414,7 +414,7 @@ describe('a request for the revision that is on its way', () => {
     world.request('Promote', 'staging', { revision: '1.1.0' })
     world.step()
     expect(world.status.requests?.[0]).toMatchObject({ result: 'Requested' })
-    expect(world.promotion('staging')).toMatchObject({ id, phase })
+    expect(world.promotion('staging')).toMatchObject({ id, phase, requestedBy: world.status.requests?.[0]?.by })
     expect(world.status.environments?.['staging']?.waitingApproval?.approvals).toEqual(
       phase === 'Proposed' ? undefined : [expect.objectContaining({ approver: 'ann' })],
     )

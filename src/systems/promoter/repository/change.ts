@@ -186,9 +186,12 @@ async function fetchMissing(
 
 /** Fetches objects; more than may be read is nothing that a retry could cure. */
 async function fetchedFrom(remote: GitRemote, request: FetchRequest): Promise<ObjectStore> {
-  return remote.fetch(request).catch((error: unknown) => {
+  return remote.fetch(request).catch(async (error: unknown) => {
     if (!(error instanceof ParseRefusal)) throw error
-    throw permanent('MarkerUnusable', `${error.message}: list the folders with markers in "paths"`, { cause: error })
+    const remedy = (await remote.canFilter())
+      ? 'list the folders with markers in "paths"'
+      : 'this server sends all files whatever "paths" says: allow filters on it (uploadpack.allowFilter), or move the file to another repository'
+    throw permanent('MarkerUnusable', `${error.message}: ${remedy}`, { cause: error })
   })
 }
 
