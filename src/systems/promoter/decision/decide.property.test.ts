@@ -153,6 +153,11 @@ const failures: Record<Exclude<Answer, 'ok' | 'lost'>, (now: number) => EffectRe
 /** One reconcile and its effect; the answer may be a refusal, or an error or nothing at all though it was done. */
 function act(world: World, outside: Outside, answer: Answer): void {
   const { effect } = world.step()
+  // The controller notes on each Approval that it was carried out, once the status says so.
+  const carriedOut = new Set(world.status.requests?.map(({ uid }) => uid))
+  world.approvals = world.approvals.map((each) =>
+    carriedOut.has(each.metadata.uid) ? { ...each, status: { state: 'Counted', reason: 'Requested' } } : each,
+  )
   if (!effect) return
   expectSound(world, effect)
   const isDone = answer === 'ok' || answer === 'lost' || answer === 'transient'
