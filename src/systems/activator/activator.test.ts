@@ -1,5 +1,6 @@
 import { deployments, endpointSlices, horizontalPodAutoscalers, services } from '../../kube/core-types.ts'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { formatTime } from '../../kube/time.ts'
 import { startTestServer, type TestServer } from '../../../test/apiserver/test-server.ts'
 import { fastClock, startFakeCluster, startReplica, type FakeCluster } from '../../../test/activator/cluster.ts'
 import { eventually, rawClient, roundTrip, startEcho } from '../../../test/activator/proxy.ts'
@@ -134,6 +135,43 @@ describe('the activator', () => {
     await eventually(() => it.activator.ready && it.activator.rows().length === 1)
     expect(await ask(it.port, 'web.test')).toContain('hello')
     expect(pod.received).toEqual([])
+  })
+
+  it('wakes nothing while pods that its sleep ends are still listed as ready, and for five seconds at most', async () => {
+    await using pod = await startEcho()
+    await using it = await startReplica(server.transport, { clock })
+    await cluster.addApp('web')
+    const list = (endpoints: readonly object[]) =>
+      cluster.client.merge(
+        endpointSlices,
+        { namespace, name: 'web-1' },
+        { endpoints, ports: [{ name: 'http', port: pod.address.port }] },
+      )
+    const ending = [{ addresses: ['127.0.0.1'], conditions: { ready: true } }]
+    const sleepNow = () =>
+      cluster.client.merge(
+        deployments,
+        { namespace, name: 'web' },
+        { metadata: { annotations: { 'sojourn.dev/asleep-since': formatTime(clock.now()) } }, spec: { replicas: 0 } },
+      )
+    await eventually(() => it.activator.ready && it.activator.rows().length === 1)
+    await list(ending)
+    const sleptAt = clock.now()
+    await sleepNow()
+    const answer = ask(it.port, 'web.test')
+    await eventually(() => clock.now() > sleptAt + 2000)
+    expect(await replicasOf('web')).toBe(0)
+    await list([])
+    expect(await answer).toContain('hello')
+    expect(pod.received).toEqual([])
+    await sleepNow()
+    await until(async () => (await replicasOf('web')) === 0)
+    await list(ending)
+    const askedAt = clock.now()
+    const other = ask(it.port, 'web.test')
+    await until(async () => (await replicasOf('web')) > 0)
+    expect(clock.now() - askedAt).toBeGreaterThan(2000)
+    await other
   })
 
   it('leaves alone what someone scaled by hand, for its time (C86)', async () => {

@@ -173,6 +173,9 @@ export class WorkloadReconciler {
       if (!this.#parts.isProxy) log.info('would wake', { workload: id, because: decision.because })
       return wakeAt(now() + recheckMs)
     }
+    // The pods that its sleep ends are no pods to forward requests to, though they may be listed for a moment.
+    const endsBy = this.#parts.workloads.replicas(object) === 0 ? (asleepSince(object) ?? 0) + podRemovalTimeoutMs : 0
+    if (now() < endsBy && this.#isListed(subject, 0)) return wakeAt(now() + podRemovalPollMs)
     try {
       const usedAt = decision.because === 'requested' ? now() : undefined
       const version = await actions.wake(target, decision.replicas, decision.resourceVersion, usedAt)
@@ -290,11 +293,15 @@ export class WorkloadReconciler {
   }
 
   /** Which pods stay is known once the others are no longer listed: until then no request is forwarded. */
-  async #untilGone({ id, routes }: Subject, replicas: number): Promise<void> {
-    const { publisher, now, clock } = this.#parts
+  async #untilGone(subject: Subject, replicas: number): Promise<void> {
+    const { now, clock } = this.#parts
     const until = now() + podRemovalTimeoutMs
-    const isListed = () => routes.some((route) => isMain(route, id) && publisher.readyPods(route) > replicas)
-    while (isListed() && now() < until) await sleep(clock, podRemovalPollMs)
+    while (this.#isListed(subject, replicas) && now() < until) await sleep(clock, podRemovalPollMs)
+  }
+
+  /** Whether more pods than these are listed as ready. */
+  #isListed({ id, routes }: Subject, replicas: number): boolean {
+    return routes.some((route) => isMain(route, id) && this.#parts.publisher.readyPods(route) > replicas)
   }
 
   /** Merges the last use that other replicas wrote, and counts a scale-up by another writer as a use. */
