@@ -52,10 +52,14 @@ export function itUninstallsWhatHelmInstalled(cluster: () => HelmCluster): void 
   })
   afterAll(() => stop?.())
 
-  async function create(manifest: KubeObject): Promise<void> {
-    const type = await client.discovery.typeOf(manifest)
-    if (!type) throw new Error(`${manifest.kind} is not served`)
-    await client.create(type, manifest).catch(ignoring('AlreadyExists'))
+  /** A server takes a moment to serve new kinds, and to let its admission policies see them. */
+  function create(manifest: KubeObject): Promise<void> {
+    const attempt = async () => {
+      const type = await client.discovery.typeOf(manifest)
+      if (!type) throw new Error(`${manifest.kind} is not served`)
+      await client.create(type, manifest).catch(ignoring('AlreadyExists'))
+    }
+    return vi.waitFor(attempt, { timeout: 60_000, interval: 250 })
   }
 
   async function get(apiVersion: string, kind: string, name: string, namespace?: string) {
