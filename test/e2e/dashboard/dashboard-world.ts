@@ -63,12 +63,10 @@ const inHours = (hours: number) => new Date(Date.now() + hours * 3_600_000).toIS
 export function dashboardObjects(): readonly KubeObject[] {
   const labels = { app: 'shop' }
   const template = { metadata: { labels }, spec: { containers: [{ name: 'web', image: 'none' }] } }
-  const halfHour = Math.floor(Date.now() / 1_800_000)
-  const day = (replicas: number) => (replicas > 0 ? { 'sojourn.dev/last-day': `${halfHour - 1}:0/0/1800` } : {})
   const deployment = (name: string, replicas: number): KubeObject => ({
     apiVersion: 'apps/v1',
     kind: 'Deployment',
-    metadata: { ...meta(name), annotations: { 'proxless/last-used': inHours(-0.02), ...day(replicas) } },
+    metadata: { ...meta(name), annotations: { 'proxless/last-used': inHours(-0.02) } },
     spec: { replicas, selector: { matchLabels: labels }, template },
   })
   return [

@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { deployments } from '../../../src/kube/core-types.ts'
 import { bond, type Bond } from '../../../src/apis/bond.ts'
 import { chromiumPath } from './chromium.ts'
 import { Visitor } from './dashboard-page.ts'
@@ -61,6 +62,8 @@ describe.skipIf(!chromiumPath)('the dashboard in Chromium', { timeout: 120_000 }
   })
 
   it('shows the last day of each on-demand service', async () => {
+    const annotations = { 'sojourn.dev/last-day': `${Math.floor(Date.now() / 1_800_000) - 1}:0/0/1800` }
+    await world.client.merge(deployments, { namespace: 'team', name: 'shop' }, { metadata: { annotations } })
     const page = await at('Services')
     const card = page.getByRole('article', { name: 'Service shop' })
     await card.getByText('Awake', { exact: true }).waitFor()
