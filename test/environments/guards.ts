@@ -81,7 +81,7 @@ export const guards: readonly Guard[] = [
     ],
   ]),
   ...inFile('src/systems/environments/deletion/tools.ts', [
-    ['is held by a Kustomization that', '(isListed ? isInside :', '(isListed ? true :'],
+    ['is held by a Kustomization that', 'isHere && isInside &&', 'isHere &&'],
   ]),
   ...inFile('src/systems/environments/deletion/delete.ts', [
     [

@@ -133,6 +133,15 @@ describe('an environment that a tool deploys', () => {
     ],
     ['may deploy anywhere', flux('kustomize', 'Kustomization', {})],
     ['has another targetNamespace', flux('kustomize', 'Kustomization', { targetNamespace: 'prod' })],
+    [
+      'has applied an object of the cluster beside its targetNamespace',
+      flux(
+        'kustomize',
+        'Kustomization',
+        { targetNamespace: home },
+        inventory(`${home}_shop_apps_Deployment`, '_reader_rbac.authorization.k8s.io_ClusterRole'),
+      ),
+    ],
   ])('is held by a Kustomization that %s, and the Kustomization stays', async (_, kustomization) => {
     const { world, forge, tool, ...started } = await deployed({ tool: kustomization, workload: markedBy('kustomize') })
     await using _started = started
@@ -140,6 +149,23 @@ describe('an environment that a tool deploys', () => {
     await world.pass(3 * hour)
     expect(await tool()).toBeDefined()
     expect(await exists(world)).toBe(true)
+    expect(await messageIn(world)).toContain('deploys more than this environment')
+  })
+
+  it.each([
+    ['an object of the cluster', { group: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'reader' }],
+    ['an object of another namespace', { kind: 'Secret', namespace: 'prod', name: 'keys' }],
+  ])('is held by an Application that has deployed %s, and the Application stays', async (_, resource) => {
+    const own = [
+      { kind: 'Namespace', name: home },
+      { group: 'apps', kind: 'Deployment', namespace: home, name: 'shop' },
+    ]
+    const given = { tool: { ...application(), status: { resources: [...own, resource] } }, workload: tracked }
+    const { world, forge, tool, ...started } = await deployed(given)
+    await using _started = started
+    forge.close(42, world.clock.now())
+    await world.pass(3 * hour)
+    expect(await tool()).toBeDefined()
     expect(await messageIn(world)).toContain('deploys more than this environment')
   })
 

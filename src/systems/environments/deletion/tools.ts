@@ -90,7 +90,7 @@ async function read(client: Client, ref: ObjectRef): Promise<readonly StoredObje
 
 /**
  * Whether a tool object deploys to this Namespace of this cluster only: deleting it deletes everything it deployed. Tenants write the marks
- * of workloads, so a mark alone proves nothing. What a Kustomization without a target has deployed is in its inventory.
+ * of workloads, so a mark alone proves nothing. What it has deployed is in its inventory, objects of the cluster included.
  */
 function isOnlyFor({ metadata, spec, status }: StoredObject, namespace: string): boolean {
   const { targetNamespace, destination, kubeConfig } = (spec ?? {}) as {
@@ -100,12 +100,16 @@ function isOnlyFor({ metadata, spec, status }: StoredObject, namespace: string):
   }
   const { server = ownServer, name = ownName } = destination ?? {}
   const isHere = kubeConfig === undefined && server === ownServer && name === ownName
-  const { entries = [] } =
-    (status as { inventory?: { entries?: readonly { id: string }[] } } | undefined)?.inventory ?? {}
-  const isInside = entries.every(({ id }) => id.startsWith(`${namespace}_`) || id === `_${namespace}__Namespace`)
+  const { inventory: { entries = [] } = {}, resources = [] } = (status ?? {}) as {
+    inventory?: { entries?: readonly { id: string }[] }
+    resources?: readonly { kind: string; name: string; namespace?: string }[]
+  }
+  const isInside =
+    entries.every(({ id }) => id.startsWith(`${namespace}_`) || id === `_${namespace}__Namespace`) &&
+    resources.every((each) => each.namespace === namespace || (each.kind === 'Namespace' && each.name === namespace))
   const isListed = targetNamespace === undefined && !destination && entries.length > 0
   const target = targetNamespace ?? destination?.namespace ?? metadata.namespace
-  return isHere && (isListed ? isInside : target === namespace)
+  return isHere && isInside && (isListed || target === namespace)
 }
 
 /** What Argo CD calls the cluster that it runs in. */
