@@ -37,7 +37,7 @@ describe('the program itself', () => {
     // More output than a pipe buffers, and a table that never ends.
     expect(await headOf('install --crds-only')).toBe('---\ncode 0\n')
     expect(await headOf('status -A -w')).toBe(
-      'Sojourn manages nothing here yet. Try "sojourn demo", or apply an EnvironmentClass.\ncode 0\n',
+      'Sojourn manages nothing here yet. Apply an EnvironmentClass, or try "sojourn demo" on a running "sojourn up".\ncode 0\n',
     )
   })
 

@@ -116,7 +116,7 @@ export class Leadership implements Leads {
         if (holders !== said) log.info(holders ? 'waiting while others lead' : 'leads all its roles', { holders })
         said = holders
       } catch (error) {
-        if (!signal.aborted) log.error('Leases could not be renewed', { error })
+        if (!signal.aborted) log.error('Leases could not be renewed, nothing is deleted until they are', { error })
       }
       await sleep(clock, jittered(retryMs, 0.1, random), signal).catch(() => {})
     }

@@ -96,7 +96,7 @@ const linesBeside = 2
 
 function nothingManaged(namespace: string | undefined): string {
   const where = namespace ? ` in namespace ${namespace}; try -A` : ' here yet'
-  return `Sojourn manages nothing${where}. Try "sojourn demo", or apply an EnvironmentClass.`
+  return `Sojourn manages nothing${where}. Apply an EnvironmentClass, or try "sojourn demo" on a running "sojourn up".`
 }
 
 function itemsTable(
