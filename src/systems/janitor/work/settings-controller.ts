@@ -47,7 +47,7 @@ async function report(ports: SettingsPorts, { kind, name }: Key): Promise<Outcom
       ? ({ health: 'stalled', reason: 'Invalid', message: invalid } as const)
       : missing !== undefined
         ? ({ health: 'not-ready', reason: 'SecretNotFound', message: missing } as const)
-        : ({ health: 'ready', reason: 'Valid', message: 'it can be used' } as const)
+        : ({ health: 'ready', reason: 'Valid', message: 'its settings are valid' } as const)
   const status = { ...object.status, ...healthStatus(object, claim, clock.now()) }
   if (!deepEqual(object.status, status))
     await client.updateStatus(found.type, object, status).catch(ignoring('Conflict', 'NotFound'))
