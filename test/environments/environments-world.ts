@@ -141,7 +141,10 @@ export function launch(
   }
 }
 
-export async function start(spec?: Partial<EnvironmentClassSpec>): Promise<Started & AsyncDisposable> {
+export async function start(
+  spec?: Partial<EnvironmentClassSpec>,
+  through: (world: World) => Transport = ({ server }) => server.transport,
+): Promise<Started & AsyncDisposable> {
   const world = await startWorld()
   const [mails, forge] = [new Mails(), new PullForge()]
   await world.create(channel)
@@ -152,7 +155,7 @@ export async function start(spec?: Partial<EnvironmentClassSpec>): Promise<Start
     stringData: { token: 'secret-token' },
   })
   await world.create(classOf(spec))
-  const running = launch(world, { mails, forge })
+  const running = launch(world, { mails, forge, transport: through(world) })
   return {
     world,
     mails,

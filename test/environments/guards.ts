@@ -36,7 +36,7 @@ export const guards: readonly Guard[] = [
     ],
     ['announces with the whole warning, however late it looks', 'date: Math.max(due.at, now + warnMs)', 'date: due.at'],
     ['never moves the date nearer', 'if (due.at > announcement.date) {', 'if (due.at !== announcement.date) {'],
-    ['keeps nothing beyond the maximum age', 'Math.min(keepUntil ?? 0, oldest)', '(keepUntil ?? 0)'],
+    ['keeps nothing beyond the maximum age', 'Math.min(facts.keepUntil ?? 0, oldest)', '(keepUntil ?? 0)'],
   ]),
   ...inFile('src/systems/environments/decision/facts.ts', [
     [
@@ -93,7 +93,7 @@ export const guards: readonly Guard[] = [
   ...inFile('src/systems/environments/controller.ts', [
     [
       'lets a due deletion wait until the pull request was read, without a write',
-      "if (isUnread && assessed.stay.do === 'hold' &&",
+      "if (this.#isUnread(around) && assessed.stay.do === 'hold' &&",
       "if (now < 0 && assessed.stay.do === 'hold' &&",
     ],
     ['records that the owner was told though the cache is late', 'self && attempt < 10', 'self && attempt < 1'],

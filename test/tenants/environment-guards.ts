@@ -8,6 +8,16 @@ export const environmentGuards: readonly Guard[] = [
       'actor: confinedActor(client, name),',
       'actor: { client, refusalOf: () => Promise.resolve(undefined) },',
     ],
+    [
+      '139: takes no step',
+      'if (around.refusal) return this.#holdDeletion',
+      'if (false as boolean) return this.#holdDeletion',
+    ],
+    [
+      '138: is not deleted after all',
+      'if (isMade && (isOptedOut ||',
+      'if (isMade && !self.status?.deletion && (isOptedOut ||',
+    ],
     ['109: sends one notice a day to whomever', '...(isClaimed ? [`in ${environment.metadata.namespace}`] : [])', ''],
   ]),
   ...inFile('src/systems/environments/environment-pulls.ts', [
@@ -32,6 +42,21 @@ export const environmentGuards: readonly Guard[] = [
     ],
     ['109: sends one notice a day to a mailbox', '.map(mailboxOf))]', ')]'],
     ['124: goes to at most', '.slice(0, maxOwners)', ''],
+  ]),
+  ...inFile('src/systems/environments/decision/assess.ts', [
+    [
+      '138: is not deleted after all',
+      "if (!rules) return 'its class is gone or invalid'",
+      'if (!rules) return undefined',
+    ],
+  ]),
+  ...inFile('src/systems/environments/decision/stay.ts', [
+    ['138: is not deleted after all', 'oldestAt(facts)) > now)', 'oldestAt(facts)) > Infinity)'],
+    ['138: is not deleted after all', "facts.pull.state === 'open'\n", '(false as boolean)\n'],
+  ]),
+  ...inFile('src/systems/environments/deletion/delete.ts', [
+    ['140: keeps an Application', 'schedules: request.schedules ?? [] }', 'schedules: [] }'],
+    ['141: keeps an Application', '{ subject, uid, resourceVersion }', '{ subject, uid }'],
   ]),
   ...inFile('src/systems/environments/deletion/tools.ts', [['99: the mark', 'return isHere && ', 'return ']]),
   ...inFile('src/admission/environment-admission.ts', [

@@ -26,7 +26,7 @@ import { settled, wakeAt, type Outcome } from '../../runtime/controller/outcome.
 import { Serializer } from '../../runtime/controller/serializer.ts'
 import type { Http } from '../../runtime/http/http.ts'
 import { confinedActor, type Actor, type ActsFor } from '../../tenancy/act-as.ts'
-import { assess, type Surroundings } from './decision/assess.ts'
+import { assess, givenUp, type Surroundings } from './decision/assess.ts'
 import { isExempt } from './decision/rules.ts'
 import { atStep, deletionStep, requestFor } from './deletion/delete.ts'
 import { keepUrl } from './keep.ts'
@@ -185,11 +185,7 @@ export class EnvironmentsController {
     const hasClass = this.#seen.classes.get('', self.spec.className) !== undefined
     const isOptedOut = namespace.metadata.annotations?.[optOutAnnotation] === 'false'
     // Without its class it stays, awake: a class that is replaced must not undo what people kept.
-    if (
-      isMade &&
-      !self.status?.deletion &&
-      (isOptedOut || (hasClass && wanted?.metadata.name !== self.spec.className))
-    ) {
+    if (isMade && (isOptedOut || (hasClass && wanted?.metadata.name !== self.spec.className))) {
       await removeOwn(client, environmentKind.type, self)
       return undefined
     }
@@ -207,8 +203,7 @@ export class EnvironmentsController {
     if (isFree && assessed.stay.do === 'delete' && observed.environment.status?.announcement)
       return this.#begin(observed)
     // Not read since the start: the status stays as it is, and the deletion that depends on it waits.
-    const isUnread = around.pull && !around.pull.seen && !around.pull.problem && !this.#options.assumesPulls
-    if (isUnread && assessed.stay.do === 'hold' && assessed.stay.because === 'pull-request-unknown')
+    if (this.#isUnread(around) && assessed.stay.do === 'hold' && assessed.stay.because === 'pull-request-unknown')
       return wakeAt(assessed.stay.until)
     const { announcement: _, announcements: __, ...unpromised } = assessed.status
     const written = await this.#write(observed.environment, this.#options.dryRun ? unpromised : assessed.status)
@@ -386,8 +381,19 @@ export class EnvironmentsController {
     const { client, door, events, ports } = this.#options
     const { environment: self } = observed
     const { clock } = ports
-    const { deletion } = self.status ?? {}
+    const { deletion, ...undeleted } = self.status ?? {}
     if (!deletion || this.#options.dryRun || observed.environmentClass?.spec.paused) return settled
+    const around = await this.#surroundings(observed, clock.now())
+    const why = givenUp(observed, around, clock.now())
+    if (why !== undefined) {
+      const restore = deletion.record ? `; sojourn restore ${deletion.record} brings back what was deleted before` : ''
+      this.#note(self, 'Warning', 'DeletionGivenUp', `it is not deleted: ${why}${restore}`)
+      await this.#write(self, undeleted)
+      return settled
+    }
+    // Asked again at each step: its author may have lost the right, and a status may come from elsewhere.
+    if (around.refusal) return this.#holdDeletion(self, around.refusal.message, clock.now() + holdMs)
+    if (this.#isUnread(around) && deletion.reason === 'pull-request-closed') return wakeAt(clock.now() + 1000)
     // The comment says it before the Namespace goes: afterwards the Environment is gone, too.
     const { shown } = deletion.step === 'Namespace' ? await this.pulls.show(observed, clock.now()) : { shown: self }
     const result = await deletionStep(
@@ -410,12 +416,19 @@ export class EnvironmentsController {
       })
       return settled
     }
-    if (result.hold !== undefined) {
-      const message = `the deletion is held: ${result.hold}`
-      if (shown.status?.message !== message) this.#note(shown, 'Warning', 'DeletionHeld', message)
-      await this.#write(shown, { ...shown.status, phase: 'Held', message })
-    }
-    return wakeAt(result.wait)
+    return result.hold === undefined ? wakeAt(result.wait) : this.#holdDeletion(shown, result.hold, result.wait)
+  }
+
+  async #holdDeletion(self: Environment, why: string, until: number): Promise<Outcome> {
+    const message = `the deletion is held: ${why}`
+    if (self.status?.message !== message) this.#note(self, 'Warning', 'DeletionHeld', message)
+    await this.#write(self, { ...self.status, phase: 'Held', message })
+    return wakeAt(until)
+  }
+
+  /** Whether its pull request was not read since the start. */
+  #isUnread({ pull }: Surroundings): boolean {
+    return pull !== undefined && !pull.seen && !pull.problem && !this.#options.assumesPulls
   }
 
   #note(self: Environment, type: 'Normal' | 'Warning', reason: string, message: string): void {

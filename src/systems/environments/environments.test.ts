@@ -450,6 +450,24 @@ describe('environments', () => {
     })
   })
 
+  it('139: takes no step of a deletion that its author may not do, wherever the status says it stands', async () => {
+    await using started = await start({ delete: { after: '1d' }, channels: [] })
+    const { world } = started
+    const { apiVersion, kind } = environment
+    const at = { namespace: 'team', name: 'mine' }
+    const tenant = await tenantOf(world)
+    await tenant.create(environment.type, { apiVersion, kind, metadata: at, spec: { className: 'preview' } })
+    await world.pass(minute)
+    // As a user writes it where no policy keeps the status, or as it stays when the right is lost meanwhile.
+    const now = formatTime(world.clock.now())
+    const deletion = { step: 'Namespace', reason: 'max-age', startedAt: now, stepAt: now }
+    await world.client.merge(environment.type, at, { status: { deletion } }, { subresource: 'status' })
+    await world.pass(hour)
+    expect(await exists(world, 'team')).toBe(true)
+    expect((await read(world, at)).status).toMatchObject({ phase: 'Held' })
+    expect((await read(world, at)).status?.message).toMatch(/^the deletion is held: user "tenant".* may not delete/)
+  })
+
   it('refuses the environment beyond the limit at admission, also when twenty come at once', async () => {
     const world = await startWorld()
     const admission = new EnvironmentAdmission(world.clock)

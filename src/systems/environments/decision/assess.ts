@@ -17,7 +17,7 @@ import {
   type Problem,
 } from './facts.ts'
 import { readClass, type ClassRules } from './rules.ts'
-import { decideStay, type PullFacts, type StayDecision, type StayFacts } from './stay.ts'
+import { decideStay, whyGivenUp, type PullFacts, type StayDecision, type StayFacts } from './stay.ts'
 
 /** What an environment's caches do not hold. */
 export interface Surroundings {
@@ -73,6 +73,16 @@ export function assess(observed: Observed, around: Surroundings, now: number) {
   })
   const untils = [power.until, 'until' in stay ? stay.until : undefined].filter((at) => at !== undefined && at > now)
   return { status, stay, until: untils.length > 0 ? Math.min(...(untils as number[])) : undefined }
+}
+
+/** Why a deletion that has begun is given up; undefined while it goes on. */
+export function givenUp(observed: Observed, around: Surroundings, now: number): string | undefined {
+  const { rules, environment } = observed
+  const { status = {} } = environment
+  if (!rules) return 'its class is gone or invalid'
+  if (!status.deletion) return undefined
+  const current = { ...status, pullRequest: pullStatus(status.pullRequest, around, now) }
+  return whyGivenUp(stayFacts(observed, compact(current), { rules, around, now }), status.deletion.reason, now)
 }
 
 const noRules: ClassRules = {

@@ -108,12 +108,22 @@ const useUnknown = (now: number) => ({ do: 'hold', because: 'use-unknown', until
 
 /** When the environment is due, by the earliest rule, with every keep applied; undefined when no rule makes it due. */
 export function dueOf(facts: StayFacts): Due | undefined {
-  const { rules, createdAt, keepUntil } = facts
-  const oldest = rules.maxAgeMs === undefined ? Infinity : createdAt + rules.maxAgeMs
-  const kept = Math.min(keepUntil ?? 0, oldest)
+  const oldest = oldestAt(facts)
+  const kept = Math.min(facts.keepUntil ?? 0, oldest)
   const all = [...(oldest === Infinity ? [] : [{ reason: 'max-age' as const, at: oldest }]), ...ruleDues(facts)]
   const moved = all.map(({ reason, at }) => ({ reason, at: Math.max(at, kept) }))
   return moved.toSorted((left, right) => left.at - right.at)[0]
+}
+
+function oldestAt({ rules, createdAt }: Pick<StayFacts, 'rules' | 'createdAt'>): number {
+  return rules.maxAgeMs === undefined ? Infinity : createdAt + rules.maxAgeMs
+}
+
+/** Why a deletion that has begun is given up. What users do meanwhile counts; what the deletion itself changes does not. */
+export function whyGivenUp(facts: StayFacts, reason: DueReason, now: number): string | undefined {
+  if (Math.min(facts.keepUntil ?? 0, oldestAt(facts)) > now) return 'it was kept'
+  const isReopened = reason === 'pull-request-closed' && facts.pull?.isKnown && facts.pull.state === 'open'
+  return isReopened ? 'its pull request was opened again' : undefined
 }
 
 function* ruleDues({ rules, pull, ...facts }: StayFacts): Generator<Due> {

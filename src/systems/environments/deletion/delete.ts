@@ -37,6 +37,13 @@ const holdMs = 300_000
 
 /** Carries out the current step of a recorded deletion. Each may be repeated after a crash. */
 export async function deletionStep(ports: DeletionPorts, observed: Observed, deletion: Deletion): Promise<StepResult> {
+  const { namespace } = observed
+  const request = requestFor(ports, observed, deletion.reason)
+  // A window that has closed since, a switch or a keep holds every step, not only the last.
+  if (!ports.door.allows({ object: namespace, schedules: request.schedules ?? [] })) {
+    const verdict = await ports.door.peek(request)
+    if (verdict.result !== 'allowed') return notDone(verdict, ports.clock.now())
+  }
   switch (deletion.step) {
     case 'Record':
       return recordStep(ports, observed, deletion)
@@ -81,13 +88,15 @@ async function toolStep(ports: DeletionPorts, observed: Observed, { stepAt, reas
   if (found.tools.length === 0) return { next: 'Helm' }
   for (const { type, object } of found.tools) {
     if (object.metadata.deletionTimestamp) continue
-    const { name, namespace = '', uid } = object.metadata
+    const { name, namespace = '', uid, resourceVersion } = object.metadata
     const access = { verb: 'delete', group: type.group, resource: type.plural, namespace, name }
     const refusal = await ports.actorElsewhere.refusalOf(access)
     if (refusal) return { wait: now + holdMs, hold: refusal.message }
     const subject = kubeSubject(client, type, refOf(object))
     const follows = observed.namespace.metadata.uid
-    const result = await door.depart({ subject, uid, because: reason, by: byOf(observed), follows })
+    // Judged by what it deploys: one that deploys elsewhere since is judged again.
+    const judged = { subject, uid, resourceVersion }
+    const result = await door.depart({ ...judged, because: reason, by: byOf(observed), isAnnounced: true, follows })
     if (result.result === 'held' || result.result === 'refused')
       return {
         wait: ('until' in result ? result.until : undefined) ?? now + holdMs,

@@ -1,7 +1,9 @@
 import { describe, expect, it } from 'vitest'
-import type { EnvironmentClassSpec } from '../../../apis/environment-class.ts'
+import { environmentClass, type EnvironmentClassSpec } from '../../../apis/environment-class.ts'
+import { keepEnvironment } from '../../../app/operations/environments.ts'
 import { events, namespaces } from '../../../kube/core-types.ts'
 import type { KubeObject, StoredObject } from '../../../kube/object.ts'
+import type { Transport } from '../../../kube/transport.ts'
 import {
   deploymentOf,
   exists,
@@ -43,16 +45,14 @@ interface Given {
   /** Marks of the workload, as the tool writes them. */
   readonly workload?: { labels?: Record<string, string>; annotations?: Record<string, string> }
   readonly tool: KubeObject
+  /** How the system reaches the API. */
+  readonly through?: (world: World) => Transport
 }
 
 /** An environment that a tool has deployed. */
-async function deployed({ spec, labels, workload, tool }: Given) {
-  const started = await start({
-    channels: [],
-    delete: {},
-    ...spec,
-    pullRequest: { forges: [...forges], ...spec?.pullRequest },
-  })
+async function deployed({ spec, labels, workload, tool, through }: Given) {
+  const given = { channels: [], delete: {}, ...spec, pullRequest: { forges: [...forges], ...spec?.pullRequest } }
+  const started = await start(given, through)
   const { world, forge } = started
   forge.open(42)
   await world.create(crdOf(tool.apiVersion, tool.kind))
@@ -169,6 +169,51 @@ describe('an environment that a tool deploys', () => {
     expect(await messageIn(world)).toContain('deploys more than this environment')
   })
 
+  it('140: keeps an Application until its window opens again, when that has closed during the deletion', async () => {
+    const resources = [{ kind: 'Secret', namespace: 'prod', name: 'keys' }]
+    const given = { tool: { ...application(), status: { resources } }, workload: tracked }
+    const { world, forge, tool, ...started } = await deployed({ spec: { delete: { window: 'mornings' } }, ...given })
+    await using _started = started
+    const days = ['Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday', 'Sunday']
+    const spec = { timeZone: 'UTC', windows: [{ days, start: '08:00', end: '10:00' }] }
+    const { apiVersion } = environmentClass
+    await world.create({ apiVersion, kind: 'WorkSchedule', metadata: { name: 'mornings' }, spec })
+    forge.close(42, world.clock.now())
+    await world.pass(90 * minute)
+    expect(await messageIn(world)).toContain('deploys more than this environment')
+    await world.pass(hour)
+    const type = (await world.client.discovery.typeOf(application()))!
+    await world.client.merge(type, { namespace: 'argocd', name: home }, { status: { resources: [] } })
+    await world.pass(3 * hour)
+    expect(await tool()).toBeDefined()
+    expect((await read(world)).status).toMatchObject({ phase: 'Held', deletion: { step: 'Tool' } })
+    await world.pass(20 * hour)
+    expect(await tool()).toBeUndefined()
+    expect(await exists(world)).toBe(false)
+  })
+
+  it('141: keeps an Application that deploys elsewhere since it was judged', async () => {
+    let isMoved = false
+    const through =
+      ({ server, client }: World): Transport =>
+      async (request) => {
+        if (request.path.endsWith(`/applications/${home}`) && !isMoved) {
+          isMoved = true
+          const type = (await client.discovery.typeOf(application()))!
+          const elsewhere = { spec: { destination: { ...destination, namespace: 'prod' } } }
+          await client.merge(type, { namespace: 'argocd', name: home }, elsewhere)
+        }
+        return server.transport(request)
+      }
+    const { world, forge, tool, ...started } = await deployed({ tool: application(), workload: tracked, through })
+    await using _started = started
+    forge.close(42, world.clock.now())
+    await world.pass(3 * hour)
+    expect(isMoved).toBe(true)
+    expect(await tool()).toBeDefined()
+    expect(await messageIn(world)).toContain('deploys more than this environment')
+  })
+
   it('waits for the finalizer of the Application', async () => {
     const finalizers = ['resources-finalizer.argocd.argoproj.io']
     const { world, forge, tool, ...started } = await deployed({ tool: application({ finalizers }), workload: tracked })
@@ -219,6 +264,32 @@ describe('an environment that a tool deploys', () => {
     // It never came to it.
     await world.pass(hour)
     expect(await exists(world)).toBe(false)
+  })
+
+  it.each<[string, (given: Awaited<ReturnType<typeof deployed>>) => unknown]>([
+    ['its pull request is opened again', ({ forge }) => forge.open(42)],
+    [
+      'it is kept',
+      async ({ world }) =>
+        keepEnvironment(world.client, await read(world), { forMs: 3 * 24 * hour, now: world.clock.now() }),
+    ],
+    ['its class is deleted', ({ world }) => world.client.deleteObject(environmentClass.type, { name: 'preview' }, {})],
+    [
+      'its Namespace leaves the class',
+      ({ world }) => world.client.merge(namespaces, { name: home }, { metadata: { labels: { env: null } } }),
+    ],
+  ])('138: is not deleted after all when %s while the generator has its time', async (_, change) => {
+    const given = await deployed({ tool: application(generated), workload: tracked })
+    await using _started: AsyncDisposable = given
+    const { world, forge } = given
+    forge.close(42, world.clock.now())
+    await world.pass(hour + 20 * minute)
+    expect((await read(world)).status).toMatchObject({ deletion: { step: 'Tool' } })
+    await change(given)
+    await world.pass(2 * hour)
+    expect(await exists(world)).toBe(true)
+    const left = await read(world).catch(() => undefined)
+    expect(left?.status?.deletion).toBeUndefined()
   })
 
   it('is held while the pull request is open and no label stops the generator, and says what to set', async () => {
