@@ -1,9 +1,16 @@
 import type { ClusterRole } from '../../src/app/install/rbac.ts'
 
+const follow = ['list', 'watch']
 const addedContents = {
   'sojourn.dev/departures patch':
     'contents of a namespace that appear while its record is written: src/departures/records/record-writer.test.ts',
   ...pages(),
+}
+
+/** Which snapshots in AWS a cluster uses: no case has an account. */
+function snapshotContents(): Readonly<Record<string, string>> {
+  const why = 'a policy for snapshots in AWS: test/janitor/aws-costs.test.ts'
+  return Object.fromEntries(follow.map((verb) => [`snapshot.storage.k8s.io/volumesnapshotcontents ${verb}`, why]))
 }
 
 /** Pages are written when a namespace, a definition or many objects together are deleted, replaced after a crash, and deleted a month later. */
@@ -35,5 +42,6 @@ export const beyondCases: Readonly<Partial<Record<ClusterRole, Readonly<Record<s
     ...addedContents,
     'sojourn.dev/cleanupcandidates get':
       'two replicas mark the same thing at once: src/systems/janitor/restart.test.ts',
+    ...snapshotContents(),
   },
 }

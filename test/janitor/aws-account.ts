@@ -91,6 +91,7 @@ async function furnishNetwork(config: AccountConfig, now: number, named: Named):
     ['spare', 'Name'],
     ['shared', 'Name'],
     ['of-a-volume-snapshot', 'CSIVolumeSnapshotName'],
+    ['of-a-content-by-hand', 'Name'],
     ['of-a-backup', 'velero.io/backup'],
   ] as const) {
     const TagSpecifications = [{ ResourceType: 'snapshot' as const, Tags: [{ Key, Value: name }] }]

@@ -30,6 +30,7 @@ const expected: Partial<Record<AwsTypeName, Readonly<Record<string, string>>>> =
     'of-image': 'used: image',
     spare: 'unused: no image maps it',
     shared: 'unknown: it is shared with account 999999999999',
+    'of-a-content-by-hand': 'used: VolumeSnapshotContent/by-hand',
     'of-a-volume-snapshot': 'unknown: its tag CSIVolumeSnapshotName',
     'of-a-backup': 'unknown: its tag velero.io/backup',
   },
@@ -101,12 +102,13 @@ describe.skipIf(missing)('AWS resources that cost', () => {
     const credentials = { accessKeyId: 'test', secretAccessKey: 'test' }
     names = await furnishCosts({ region, endpoint: moto.url, credentials }, Date.now() + later)
     proxy.calls.length = 0
-    const volume = [...names].find(([, name]) => name === 'of-a-claim')?.[0] ?? ''
+    const idOf = (wanted: string) => [...names].find(([, name]) => name === wanted)?.[0] ?? ''
     const image = `123456789012.dkr.ecr.${region}.amazonaws.com/shop/web:by-pod`
     clusters = async () =>
       new Map([
         [image, 'Deployment/web'],
-        [volume, 'PersistentVolume/data'],
+        [idOf('of-a-claim'), 'PersistentVolume/data'],
+        [idOf('of-a-content-by-hand'), 'VolumeSnapshotContent/by-hand'],
       ])
     provider?.close()
     provider = new AwsProvider({
@@ -201,7 +203,7 @@ describe.skipIf(missing)('AWS resources that cost', () => {
     },
   )
 
-  it.each(['volume', 'ecrImage'] as const)(
+  it.each(['volume', 'snapshot', 'ecrImage'] as const)(
     'A3: never says unused when a cluster cannot be listed: %s',
     async (type) => {
       clusters = async () => Promise.reject(new InventoryError('cannot list pods'))

@@ -26,7 +26,7 @@ export interface AwsProviderPorts {
   readonly accounts: () => readonly ProviderAccount[]
   /** The decoded data of a Secret in Sojourn's namespace. */
   readonly secret: (name: string) => Promise<Readonly<Record<string, string>>>
-  /** Images and volumes that workloads use; throws when a cluster cannot be listed. Defaults to none. */
+  /** Images, volumes and snapshots that a cluster uses; throws when a cluster cannot be listed. Defaults to none. */
   readonly clusters?: (signal: AbortSignal) => Promise<ClusterUse>
   readonly prices: Prices
 }

@@ -26,6 +26,27 @@ const objects: Readonly<Record<string, readonly object[]>> = {
       spec: { awsElasticBlockStore: { volumeID: 'aws://eu-west-1a/vol-2' } },
     },
   ],
+  volumesnapshotcontents: [
+    {
+      kind: 'VolumeSnapshotContent',
+      metadata: { name: 'by-hand' },
+      spec: { source: { snapshotHandle: 'snap-1' } },
+    },
+    {
+      kind: 'VolumeSnapshotContent',
+      metadata: { name: 'taken' },
+      spec: { source: { volumeHandle: 'vol-1' } },
+      status: { snapshotHandle: 'snap-2' },
+    },
+  ],
+}
+
+/** A cluster that serves these kinds and has these objects. */
+function clusterWith(served: object | undefined): ClusterSources {
+  return {
+    client: { discovery: { typeOf: async () => served } },
+    list: async ({ plural }: ResourceType) => (objects[plural] ?? []) as unknown as readonly StoredObject[],
+  } as unknown as ClusterSources
 }
 
 function containers(image: string) {
@@ -33,16 +54,21 @@ function containers(image: string) {
 }
 
 describe('what workloads use of a cloud', () => {
-  it('is every image of Pods and templates, and every volume of PersistentVolumes', async () => {
-    const sources = {
-      list: async ({ plural }: ResourceType) => (objects[plural] ?? []) as unknown as readonly StoredObject[],
-    } as unknown as ClusterSources
-    const users = await cloudUseOf([sources], new AbortController().signal)
-    expect(Object.fromEntries(users)).toEqual({
-      'repo/web:1': 'Deployment/web',
-      'repo/init:2': 'CronJob/report',
-      'vol-1': 'PersistentVolume/data',
-      'vol-2': 'PersistentVolume/old',
-    })
-  })
+  const { signal } = new AbortController()
+  const always = {
+    'repo/web:1': 'Deployment/web',
+    'repo/init:2': 'CronJob/report',
+    'vol-1': 'PersistentVolume/data',
+    'vol-2': 'PersistentVolume/old',
+  }
+
+  it('is every image of Pods and templates, and every volume of PersistentVolumes', async () =>
+    expect(Object.fromEntries(await cloudUseOf([clusterWith(undefined)], signal))).toEqual(always))
+
+  it('is every snapshot of VolumeSnapshotContents, also of those made by hand, where the cluster serves them', async () =>
+    expect(Object.fromEntries(await cloudUseOf([clusterWith({})], signal))).toEqual({
+      ...always,
+      'snap-1': 'VolumeSnapshotContent/by-hand',
+      'snap-2': 'VolumeSnapshotContent/taken',
+    }))
 })

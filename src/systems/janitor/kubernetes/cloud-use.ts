@@ -1,3 +1,5 @@
+import { apiVersionOf, type StoredObject } from '../../../kube/object.ts'
+import { discovered } from './detection.ts'
 import { kindAndName } from './references/detector.ts'
 import { containersOf, podSourceKinds, podSources } from './references/pod-specs.ts'
 import { referrerTypes } from './references/referrer-types.ts'
@@ -8,9 +10,14 @@ interface VolumeSource {
   readonly awsElasticBlockStore?: { readonly volumeID?: string }
 }
 
+interface SnapshotContent {
+  readonly spec?: { readonly source?: { readonly snapshotHandle?: string } }
+  readonly status?: { readonly snapshotHandle?: string }
+}
+
 /**
- * The object that uses each image, as containers name it, and each volume, by its id: from the Pods, their templates and PersistentVolumes of
- * clusters. Throws InventoryError when one cannot be listed.
+ * The object that uses each image, as containers name it, and each volume and snapshot, by its id: from the Pods, their templates,
+ * PersistentVolumes and VolumeSnapshotContents of clusters. Throws InventoryError when one cannot be listed.
  */
 export async function cloudUseOf(
   clusters: readonly ClusterSources[],
@@ -30,6 +37,20 @@ export async function cloudUseOf(
       const id = csi?.volumeHandle ?? awsElasticBlockStore?.volumeID?.split('/').at(-1)
       if (id) users.set(id, kindAndName(volume))
     }
+    // Contents that a person wrote name their snapshot in the spec, and the snapshot has no tag of a cluster.
+    for (const content of await snapshotContents(sources, signal)) {
+      const { spec, status } = content as SnapshotContent
+      for (const id of [spec?.source?.snapshotHandle, status?.snapshotHandle])
+        if (id) users.set(id, kindAndName(content))
+    }
   }
   return users
+}
+
+/** None where the cluster has no snapshot controller. */
+async function snapshotContents(sources: ClusterSources, signal: AbortSignal): Promise<readonly StoredObject[]> {
+  const type = referrerTypes.volumesnapshotcontents
+  const { discovery } = sources.client
+  const served = await discovered(() => discovery.typeOf({ apiVersion: apiVersionOf(type), kind: type.kind }))
+  return served ? sources.list(type, undefined, signal) : []
 }

@@ -1,3 +1,4 @@
+import type { Client } from '../../../client/client.ts'
 import { groupResource, type ResourceType, type StoredObject } from '../../../kube/object.ts'
 import type { ClusterHandle } from '../../../runtime/clusters/clusters.ts'
 import type { Informer } from '../../../runtime/cache/informer.ts'
@@ -14,6 +15,14 @@ export class ClusterSources {
 
   constructor(handle: ClusterHandle) {
     this.handle = handle
+  }
+
+  /** Throws InventoryError when the cluster cannot be reached. */
+  get client(): Client {
+    const { client, status, name } = this.handle
+    if (client && status.state === 'reachable') return client
+    const because = 'because' in status ? status.because : status.state
+    throw new InventoryError(`cluster ${name || 'home'} cannot be reached: ${because}`)
   }
 
   /** Lists a type, in some namespaces or all. Throws InventoryError when the cache may be incomplete. */

@@ -45,7 +45,7 @@ export class KubernetesProvider implements Provider {
   async observe({ policy, location, signal, exclusions }: ObserveRequest): Promise<Observation> {
     const cluster = clusterOf(location)
     const sources = this.#sources(cluster)
-    const client = connected(sources.handle)
+    const client = sources.client
     const targets = policy.targets.flatMap(({ kubernetes }) =>
       kubernetes && clustersOf(kubernetes).includes(cluster) ? [kubernetes] : [],
     )
@@ -67,7 +67,7 @@ export class KubernetesProvider implements Provider {
   }
 
   async subject({ cluster = '', apiVersion, kind, namespace, name }: ResourceRef): Promise<Subject> {
-    const client = connected(this.#sources(cluster).handle)
+    const client = this.#sources(cluster).client
     const type = await typeOf(client, { apiVersion, kind })
     return kubeSubject(client, type, { apiVersion, kind, ...placeOf({ name, namespace }) })
   }
@@ -76,14 +76,14 @@ export class KubernetesProvider implements Provider {
     { cluster = '', apiVersion, kind, namespace, name }: ResourceRef,
     isProtected: boolean,
   ): Promise<boolean> {
-    const client = connected(this.#sources(cluster).handle)
+    const client = this.#sources(cluster).client
     const type = await typeOf(client, { apiVersion, kind })
     const body = { metadata: { annotations: { [neverMark]: isProtected ? 'never' : null } } }
     const place = placeOf({ name, namespace })
     return (await client.merge(type, place, body).catch(ignoring('NotFound'))) !== undefined
   }
 
-  /** The images and volumes that workloads use in the home cluster and in those that policies name. Throws when one cannot be listed. */
+  /** The images, volumes and snapshots that objects use in the home cluster and in those that policies name. Throws when one cannot be listed. */
   async cloudUse(
     policies: readonly Pick<CleanupPolicy, 'spec'>[],
     signal: AbortSignal,
@@ -97,7 +97,7 @@ export class KubernetesProvider implements Provider {
   }
 
   async currentTime(location: string): Promise<number | undefined> {
-    const client = connected(this.#sources(clusterOf(location)).handle)
+    const client = this.#sources(clusterOf(location)).client
     const { headers } = await client.request({ method: 'GET', path: '/version' })
     return parseHttpDate(headers.date)
   }
@@ -157,12 +157,6 @@ function clustersOf({ clusters = [] }: KubernetesTarget): readonly string[] {
 
 function clusterOf(location: string): string {
   return location.slice(prefix.length + 1)
-}
-
-function connected({ client, status, name }: ClusterHandle): Client {
-  if (client && status.state === 'reachable') return client
-  const because = 'because' in status ? status.because : status.state
-  throw new InventoryError(`cluster ${name || 'home'} cannot be reached: ${because}`)
 }
 
 async function servedType(

@@ -4,7 +4,7 @@ import { unknownUse, type Use } from '../../model/resource.ts'
 import { askEach, listCompletely, inventoryError } from './listing.ts'
 import type { AwsSession } from './session.ts'
 
-/** By image as containers name it, and by id of a volume: the object that uses it in a cluster that Sojourn sees. */
+/** By image as containers name it, and by id of a volume or snapshot: the object that uses it in a cluster that Sojourn sees. */
 export type ClusterUse = ReadonlyMap<string, string>
 
 /** Where evidence lies beyond the account itself. */

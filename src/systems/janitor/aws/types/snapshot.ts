@@ -7,7 +7,10 @@ import type { Evidence } from '../read/evidence.ts'
 import { listCompletely, requireItems } from '../read/listing.ts'
 import type { AwsSession } from '../read/session.ts'
 
-/** The account's own snapshots. In use when an image, a launch configuration or a launch template maps them; another account may restore those it shares. */
+/**
+ * The account's own snapshots. In use when an image, a launch configuration or a launch template maps them, or a VolumeSnapshotContent of a known
+ * cluster names them; another account may restore those it shares.
+ */
 export const snapshotType = defineType<Snapshot>({
   name: 'snapshot',
   absent: ['InvalidSnapshot.NotFound'],
@@ -27,15 +30,18 @@ export const snapshotType = defineType<Snapshot>({
   },
   async use(evidence) {
     const users = await snapshotsInUse(evidence)
+    const contents = await evidence.clusters()
     evidence.references += users.size
     const asked = (await this.all(evidence.session)).flatMap(({ SnapshotId = '' }) =>
-      users.has(SnapshotId) ? [] : [SnapshotId],
+      users.has(SnapshotId) || contents.has(SnapshotId) ? [] : [SnapshotId],
     )
     const shared = await evidence.sharedUse(asked, (id) => sharedWith(evidence.session, id))
     return ({ SnapshotId = '', State }) => {
       if (State === 'pending') return used('its pending creation')
-      const by = users.get(SnapshotId)
-      return by === undefined ? (shared.get(SnapshotId) ?? unused('no image maps it')) : used(by)
+      const by = users.get(SnapshotId) ?? contents.get(SnapshotId)
+      return by === undefined
+        ? (shared.get(SnapshotId) ?? unused('no image maps it, and no VolumeSnapshotContent names it'))
+        : used(by)
     }
   },
   remove: ({ sdk, ec2 }, { SnapshotId }) => ec2.send(new sdk.ec2.DeleteSnapshotCommand({ SnapshotId })),

@@ -17,6 +17,7 @@ export const referrerTypes = {
   serviceaccounts: namespaced('', 'serviceaccounts', 'ServiceAccount'),
   persistentvolumeclaims: namespaced('', 'persistentvolumeclaims', 'PersistentVolumeClaim'),
   persistentvolumes: clusterScoped('', 'persistentvolumes', 'PersistentVolume'),
+  volumesnapshotcontents: clusterScoped('snapshot.storage.k8s.io', 'volumesnapshotcontents', 'VolumeSnapshotContent'),
   nodes: clusterScoped('', 'nodes', 'Node'),
   namespaces: clusterScoped('', 'namespaces', 'Namespace'),
   deployments: namespaced('apps', 'deployments', 'Deployment'),
