@@ -12,8 +12,8 @@ const day = 86_400_000
 
 /**
  * Something that needs a person: it fails, waits for one, or is deleted within a day. `at` is since when, or when it is deleted; `subject`
- * is what its buttons act on, `url` where a person does what is waited for.
- * @typedef {{ what: 'failing' | 'waits' | 'due', object: Ref, why: string, url?: string, at?: number, subject?: Environment | Pipeline | CleanupCandidate }} Attention
+ * is what its buttons act on, in a Pipeline the `environment` of it; `url` is where a person does what is waited for.
+ * @typedef {{ what: 'failing' | 'waits' | 'due', object: Ref, why: string, url?: string, at?: number, subject?: Environment | Pipeline | CleanupCandidate, environment?: string }} Attention
  */
 
 const failing = new Set([
@@ -58,7 +58,7 @@ function ofPipeline(pipeline) {
   return Object.entries(pipeline.status?.environments ?? {}).flatMap(([name, { promotion, waitingApproval }]) => {
     const { phase = '', phaseAt, revision = '', lastError, because, pullRequest } = promotion ?? {}
     const say = (/** @type {Attention['what']} */ what, /** @type {string} */ why, /** @type {string} */ url = '') => [
-      { what, object, why: shortRevision(why), url, at: parseTime(phaseAt), subject: pipeline },
+      { what, object, why: shortRevision(why), url, at: parseTime(phaseAt), subject: pipeline, environment: name },
     ]
     if (waitingApproval?.promotionId) return say('waits', `${waitingApproval.revision} waits for approval for ${name}`)
     if (phase === 'Failed' || phase === 'Rejected')

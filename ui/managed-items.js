@@ -187,6 +187,7 @@ const pipelineItem = once((/** @type {Pipeline} */ object) => {
 function personsAction({ metadata, status }) {
   const say = (/** @type {string} */ what) => ({ what, isEnd: false })
   const at = `-n ${metadata.namespace}`
+  if (status?.suspension) return say(`sojourn resume ${metadata.name} ${at}`)
   for (const [name, { waitingApproval, promotion }] of Object.entries(status?.environments ?? {})) {
     const { pullRequest, phase, because, revision = '' } = promotion ?? {}
     if (waitingApproval?.promotionId)

@@ -50,3 +50,18 @@ it('counts approvers, not approvals', () => {
     'prod: 1 of 2 approvals for 1.1.0; to approve, run: sojourn approve app prod 1.1.0 -n team',
   )
 })
+
+it('counts no targets of a run for a revision that a user asked for', () => {
+  const world = new World()
+  world.runs({ dev: '1.0.0', staging: '1.0.0', prod: '1.0.0' })
+  world.step()
+  world.runs({ dev: '1.1.0' })
+  world.merge()
+  world.runs({ staging: '1.1.0' })
+  world.step()
+  world.request('Rollback', 'staging')
+  world.merge(2)
+  world.runs({ staging: '1.0.0' })
+  world.step()
+  expect(factsOf(world)).toContain('staging: runs 1.0.0; the promotion of 1.0.0 is Succeeded')
+})

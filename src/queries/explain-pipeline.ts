@@ -28,15 +28,16 @@ export function explainPipeline({ metadata, spec, status }: Pipeline & StoredObj
   ]
 }
 
-function stateOf({ targets = [], targetsDone, targetsTotal, promotion }: EnvironmentStatus): string {
+function stateOf({ targets = [], targetsDone, targetsTotal, promotion, pin }: EnvironmentStatus): string {
   const revisions = [...new Set(targets.flatMap(({ revision }) => revision ?? []))]
   const told = (those: typeof targets) =>
     those.map(({ kind, namespace, name, reason, message }) => `${kind} ${namespace}/${name} (${message ?? reason})`)
   const unready = told(targets.filter(({ ready }) => !ready))
   const remarks = told(targets.filter(({ ready, message }) => ready && message))
   const runs = revisions.length > 0 ? `runs ${revisions.join(' and ')}` : 'runs no known revision'
+  // The targets are counted on the revision of the run, not on one that a user asked for.
   const count =
-    targetsTotal === undefined ? '' : `, ${targetsDone ?? 0} of ${targetsTotal} targets run the new revision`
+    targetsTotal === undefined || pin ? '' : `, ${targetsDone ?? 0} of ${targetsTotal} targets run the new revision`
   const notReady =
     (unready.length > 0 ? `; not ready: ${unready.join(', ')}` : '') +
     (remarks.length > 0 ? `; ready, but: ${remarks.join(', ')}` : '')

@@ -118,6 +118,7 @@ function pipelineItem(object: Pipeline & StoredObject): ManagedItem {
 /** What a person has to do next, if anything: with the command to run or the page to open. */
 function personsAction({ metadata, status }: Pipeline & StoredObject): { readonly what: string } | undefined {
   const at = `-n ${metadata.namespace}`
+  if (status?.suspension) return { what: `sojourn resume ${metadata.name} ${at}` }
   for (const [name, { waitingApproval, promotion }] of Object.entries(status?.environments ?? {})) {
     const { pullRequest, phase, because, revision = '' } = promotion ?? {}
     if (waitingApproval?.promotionId)

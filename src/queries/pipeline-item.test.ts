@@ -77,6 +77,13 @@ it('says what helps when an environment was set back', async () => {
   expect(await itemOf(world)).toMatchObject({ state: 'Complete', next: { what: 'sojourn retry app -n team' } })
 })
 
+it('names the command that continues a suspended pipeline', async () => {
+  const world = proposed()
+  world.request('Suspend', '*')
+  world.step()
+  expect(await itemOf(world)).toMatchObject({ state: 'Suspended', next: { what: 'sojourn resume app -n team' } })
+})
+
 it('says how to learn more where nothing else helps', async () => {
   const world = proposed({ maxRunDuration: '10m' })
   world.answer('poll', { result: 'seen', pullRequest: pullRequest('merged') }, minute)

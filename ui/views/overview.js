@@ -187,19 +187,17 @@ function attentionRow(attention, parts) {
 }
 
 /** @param {Attention} attention @param {{ mirror: Mirror, rights: Rights }} parts @returns {Child[]} */
-function attentionActions({ object, what, subject }, parts) {
+function attentionActions({ what, subject, environment = '' }, parts) {
   if (!subject) return []
   if ('resource' in subject.spec) return [optOutButton(/** @type {CleanupCandidate} */ (subject), parts)]
   if ('className' in subject.spec) return [keepButton(/** @type {Environment} */ (subject), parts)]
   const pipeline = /** @type {Pipeline} */ (subject)
   const denied = deniedOf(pipeline, parts.rights)
-  const waiting = Object.entries(pipeline.status?.environments ?? {}).find(
-    ([, state]) => state.waitingApproval?.promotionId,
-  )
-  if (what === 'waits' && waiting?.[1].waitingApproval)
-    return decisionButtons(pipeline, waiting[0], waiting[1].waitingApproval, denied)
-  const retry = () => requestAction(pipeline, { decision: 'Retry', environment: '*' })
-  return what === 'failing' ? [actionButton('Retry', retry, { about: object.name, denied })] : []
+  const { waitingApproval } = pipeline.status?.environments?.[environment] ?? {}
+  if (waitingApproval?.promotionId) return decisionButtons(pipeline, environment, waitingApproval, denied)
+  const retry = () => requestAction(pipeline, { decision: 'Retry', environment })
+  const about = `${pipeline.metadata.name} ${environment}`
+  return what === 'failing' ? [actionButton('Retry', retry, { about, denied })] : []
 }
 
 /** The owner that an object names itself. @param {Attention['subject']} subject */

@@ -1,6 +1,8 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { environment, type Environment } from '../../../src/apis/environment.ts'
+import { pipeline, type Pipeline } from '../../../src/apis/pipeline.ts'
 import { deployments } from '../../../src/kube/core-types.ts'
+import type { KubeObject } from '../../../src/kube/object.ts'
 import { chromiumPath } from './chromium.ts'
 import { Visitor } from './dashboard-page.ts'
 import {
@@ -68,6 +70,25 @@ describe.skipIf(!chromiumPath)('the Overview, filters and pages of objects', { t
     await row.getByRole('button', { name: 'Approve v1.4.0 for prod' }).click()
     await visitor.page.getByRole('dialog').getByText('promotes v1.4.0 to prod').waitFor()
     await visitor.inDialog('Cancel')
+  })
+
+  it('offers the decision about the environment that the line names, and no other', async () => {
+    const shop = dashboardObjects().find(({ kind }) => kind === 'Pipeline') as KubeObject & Pick<Pipeline, 'spec'>
+    const environments = shop.spec.environments.flatMap((each, index) =>
+      index === 0 ? [each] : ['eu', 'us'].map((name) => ({ ...each, name, dependsOn: ['dev'] })),
+    )
+    const metadata = { ...shop.metadata, name: 'fan' }
+    await world.create({ ...shop, metadata, spec: { ...shop.spec, environments } })
+    await visitor.see('Overview')
+    for (const name of ['eu', 'us']) {
+      const buttons = needed()
+        .filter({ hasText: `waits for approval for ${name}` })
+        .getByRole('button')
+      await expect.poll(() => buttons.allInnerTexts()).toEqual(['Reject', 'Approve'])
+      const labels = await buttons.evaluateAll((each) => each.map(({ ariaLabel }) => ariaLabel))
+      expect(labels).toEqual([`Reject v1.4.0 for ${name}`, `Approve v1.4.0 for ${name}`])
+    }
+    await world.client.deleteObject(pipeline.type, { namespace: 'team', name: 'fan' })
   })
 
   it('keeps the filters in the URL, over a reload and on the way to other pages', async () => {

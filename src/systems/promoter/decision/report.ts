@@ -270,11 +270,18 @@ function wouldDo(name: string, { promotion, gates = [] }: EnvironmentStatus): st
   return held?.reason === 'DryRun' && held.message ? [held.message] : []
 }
 
-/** The run and the phases of its promotions, in one line. */
+/** The run, the phases of its promotions, and what users keep elsewhere, in one line. */
 function summaryOf(draft: Draft): string {
-  const { run } = draft.status
+  const { run, environments = {} } = draft.status
   if (!run) return draft.noRevision?.message ?? sentenceOf('NoRevision')
   const unfinished = promotionsOf(draft).filter(({ promotion }) => promotion.phase !== 'Succeeded')
   const each = unfinished.map(({ name, promotion }) => `${name} ${promotion.phase}`)
-  return `run ${run.sequence} of ${run.revision} is ${run.phase}${each.length > 0 ? `: ${each.join(', ')}` : ''}`
+  const pinned = draft.plan.environments.flatMap(({ name }) => {
+    const { pin, promotion } = environments[name] ?? {}
+    const hasArrived = promotion?.phase === 'Succeeded' && promotion.runSequence === pin?.sequence
+    return pin && hasArrived && pin.revision !== run.revision
+      ? [`; ${name} stays on ${pin.revision}, as ${pin.by} requested`]
+      : []
+  })
+  return `run ${run.sequence} of ${run.revision} is ${run.phase}${each.length > 0 ? `: ${each.join(', ')}` : ''}${pinned.join('')}`
 }

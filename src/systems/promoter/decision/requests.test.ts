@@ -34,6 +34,8 @@ describe('a rollback', () => {
     expect(world.phase('prod')).toBe('Succeeded')
     expect(world.condition('Drifted')).toBeUndefined()
     expect(world.step(10 * minute).effect).toBeUndefined()
+    const message = 'run 2 of 1.1.0 is Complete; prod stays on 1.0.0, as ann requested'
+    expect(world.condition('Ready')).toMatchObject({ status: 'True', message })
     world.runs({ dev: '1.2.0' })
     world.merge(4)
     world.runs({ staging: '1.2.0' })
