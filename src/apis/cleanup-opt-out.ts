@@ -46,7 +46,7 @@ export const cleanupOptOut = defineOwnKind({
     { name: 'Namespace', type: 'string', jsonPath: '.spec.resource.namespace' },
     { name: 'Name', type: 'string', jsonPath: '.spec.resource.name' },
     { name: 'By', type: 'string', jsonPath: '.spec.requestedBy' },
-    { name: 'Until', type: 'date', jsonPath: '.spec.expiresAt' },
+    { name: 'Until', type: 'string', jsonPath: '.spec.expiresAt' },
     { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
   ],
 })

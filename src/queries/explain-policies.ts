@@ -13,7 +13,7 @@ import { findCondition } from '../kube/conditions.ts'
 import { sentenceFor } from '../systems/janitor/model/because.ts'
 import { describe, judge, noHistory, type UseHistory, type Verdict } from '../systems/janitor/verdict/judge.ts'
 import { detectionFor } from '../systems/janitor/kubernetes/detection.ts'
-import { unknownUse, describeResource } from '../systems/janitor/model/resource.ts'
+import { unknownUse, describeResource, type Resource } from '../systems/janitor/model/resource.ts'
 import { historyOf } from '../systems/janitor/ledger/ledger.ts'
 import { readLedger } from '../systems/janitor/ledger/ledger-store.ts'
 import { UseLists } from './use/use-lists.ts'
@@ -100,29 +100,48 @@ async function whyNotMarked(
   { type, object }: Explained,
   { optOuts, now }: Known,
 ): Promise<string | undefined> {
-  const { spec, status } = policy
-  const compiled = compilePolicy(policy)
-  const ready = findCondition(status?.conditions, 'Ready')
-  if ('problems' in compiled || (ready?.status === 'False' && ready.reason !== 'RuleFails'))
-    return `covers it, but is not ready: ${ready?.message ?? 'its spec is invalid'}`
-  if (spec.suspend) return 'covers it, but is suspended'
+  const { spec, status, metadata } = policy
+  const standing = standingOf(policy)
+  if (typeof standing === 'string') return standing
   const { namespace, name } = object.metadata
   const last = status?.locations?.['kubernetes'] ?? {}
-  if (last.wouldMark?.includes(describeResource({ kind: type.kind, namespace, name })))
-    return 'would mark it now, but only dry-runs'
+  if (last.wouldMark?.includes(describeResource({ kind: type.kind, namespace, name }))) return onlyDryRun
   const named = { ...object, apiVersion: apiVersionOf(type), kind: type.kind }
   const detect = readsUse(spec)
     ? await detectionFor(type, lists.withMode(target.customReferences))
     : () => unknownUse('the policy does not ask')
   const resource = new KubeResource(named, { cluster: '', includeOwned: target.includeOwned ?? false, detect })
   const protection = protectionCheck(optOutFinder(optOuts), now)
-  const ledger = spec.unusedFor === undefined ? noHistory : await historyOfPolicy(lists, policy.metadata.name)
-  const verdict = judge(describe(resource, compiled, {}), compiled, { protection, owners: {}, ledger, now })
+  const ledger =
+    spec.unusedFor === undefined ? noHistory : await historyOfPolicy(lists.client, metadata.name, 'kubernetes')
+  const context = { protection, owners: {}, ledger, now }
+  const verdict = judge(describe(resource, standing, {}), standing, context)
+  // Protections from every system are explained once, elsewhere.
+  if (verdict.is === 'excluded' && verdict.because in refusals) return undefined
+  return verdictSentence({ policy, compiled: standing, last }, resource, verdict)
+}
+
+export const onlyDryRun = 'would mark it now, but only dry-runs'
+
+/** A policy that judges, or what keeps it from that. */
+export function standingOf(policy: CleanupPolicy): CompiledPolicy | string {
+  const compiled = compilePolicy(policy)
+  const ready = findCondition(policy.status?.conditions, 'Ready')
+  if ('problems' in compiled || (ready?.status === 'False' && ready.reason !== 'RuleFails'))
+    return `covers it, but is not ready: ${ready?.message ?? 'its spec is invalid'}`
+  return policy.spec.suspend ? 'covers it, but is suspended' : compiled
+}
+
+/** What a policy concludes about a resource that it has not marked. `last`: what its last cycle there found. */
+export function verdictSentence(
+  { policy, compiled, last }: { policy: CleanupPolicy; compiled: CompiledPolicy; last: LocationStatus },
+  resource: Pick<Resource, 'createdAt'>,
+  verdict: Verdict,
+): string {
   if (verdict.is === 'violating' || isUnreadable(verdict)) return lastCycleSentence(policy, last, verdict)
   if (verdict.is === 'unknown')
     return `neither marks nor unmarks it: ${sentenceFor(verdict.because)}${detailOf(verdict)}`
-  // Protections from every system are explained once, elsewhere.
-  return verdict.because in refusals ? undefined : `does not mark it: ${exclusionSentence(verdict, compiled, resource)}`
+  return `does not mark it: ${exclusionSentence(verdict, compiled, resource)}`
 }
 
 function readsUse({ unusedFor, rules }: CleanupPolicy['spec']): boolean {
@@ -131,8 +150,8 @@ function readsUse({ unusedFor, rules }: CleanupPolicy['spec']): boolean {
 }
 
 /** The recorded use of the policy's resources, as far as the caller may read it. */
-async function historyOfPolicy({ client }: UseLists, policy: string): Promise<UseHistory> {
-  const stored = await readLedger(client, policy, 'kubernetes').catch(ignoring('Forbidden', 'NotFound'))
+export async function historyOfPolicy(client: Reader['client'], policy: string, location: string): Promise<UseHistory> {
+  const stored = await readLedger(client, policy, location).catch(ignoring('Forbidden', 'NotFound'))
   return stored?.state ? historyOf(stored.state) : noHistory
 }
 
@@ -144,7 +163,7 @@ function isUnreadable({ is, detail = '' }: Verdict & Detailed): boolean {
 function exclusionSentence(
   verdict: Extract<Verdict, { is: 'excluded' | 'compliant' }>,
   { minAgeMs }: CompiledPolicy,
-  { createdAt = 0 }: KubeResource,
+  { createdAt = 0 }: Pick<Resource, 'createdAt'>,
 ): string {
   if (verdict.is === 'compliant' && verdict.detail) return verdict.detail
   const until = verdict.because === 'too-young' ? `, until ${formatTime(createdAt + minAgeMs)}` : ''

@@ -99,7 +99,8 @@ function kindSentences({ type, object }: Explained): readonly string[] {
   return explainCleaner({ type, object })
 }
 
-function itemSentences(
+/** What the system that manages an item says of it. */
+export function itemSentences(
   { system, object, state, next, why, by }: ManagedItem,
   asked: string,
   now: number,
@@ -145,6 +146,6 @@ function ownerSentences({ metadata }: StoredObject): readonly string[] {
 }
 
 /** One full stop at the end, whatever was there. */
-function asSentence(text: string): string {
+export function asSentence(text: string): string {
   return `${text.trim().replace(/[.;,\s]+$/, '')}.`
 }

@@ -1,11 +1,13 @@
+import { cleanupCandidate, type CleanupCandidate } from '../../apis/cleanup-candidate.ts'
 import { cleanupOptOut, type CleanupOptOut } from '../../apis/cleanup-opt-out.ts'
 import type { Client } from '../../client/client.ts'
 import type { DiscoveredType } from '../../client/discovery.ts'
-import { isLiveOptOut, optOutCovers } from '../../departures/door/protection.ts'
+import { expirationMark, isLiveOptOut, optOutCovers } from '../../departures/door/protection.ts'
 import { apiVersionOf, type StoredObject, placeOf } from '../../kube/object.ts'
-import { ignoring } from '../../kube/status-error.ts'
+import { ignoring, StatusError } from '../../kube/status-error.ts'
 import { formatTime } from '../../kube/time.ts'
-import { optIn, plainOptOutName } from '../../systems/janitor/opt-outs/opt-out.ts'
+import { isAbout, type CloudName } from './explain-cloud.ts'
+import { optIn, optOutName, plainOptOutName } from '../../systems/janitor/opt-outs/opt-out.ts'
 
 /** An object of the cluster, and its type. */
 export interface TypedObject {
@@ -13,16 +15,37 @@ export interface TypedObject {
   readonly object: StoredObject
 }
 
+interface Terms {
+  readonly reason?: string | undefined
+  readonly until?: number | undefined
+}
+
 /** Opts an object out. It has one opt-out at most: the last call wins, also after the opt-out has ended. */
-export async function optOutObject(
+export async function optOutObject(client: Client, target: TypedObject, terms: Terms): Promise<void> {
+  await writeOptOut(client, plainOptOutName(resourceOf(target)), resourceOf(target), terms)
+}
+
+/** The same for a cloud resource. Its mark says in which account and region it is. */
+export async function optOutCloud(client: Client, wanted: CloudName, terms: Terms): Promise<void> {
+  const { items } = await client.list<CleanupCandidate>(cleanupCandidate.type)
+  const mark = items.find(({ spec }) => isAbout(spec.resource, wanted))
+  if (!mark)
+    throw new StatusError(
+      'NotFound',
+      `no CleanupPolicy has marked ${wanted.type} ${wanted.id}; to keep it all the same, tag it ${expirationMark}=never`,
+    )
+  const { resource } = mark.spec
+  await writeOptOut(client, optOutName(resource), { ...resource, id: resource.name }, terms)
+}
+
+async function writeOptOut(
   client: Client,
-  target: TypedObject,
-  { reason, until }: { readonly reason?: string | undefined; readonly until?: number | undefined },
+  name: string,
+  resource: CleanupOptOut['spec']['resource'],
+  { reason, until }: Terms,
 ): Promise<void> {
-  const name = plainOptOutName(resourceOf(target))
   // Null clears fields of an earlier opt-out, such as its end, which server-side apply would keep.
-  const terms = { reason: reason ?? null, expiresAt: until === undefined ? null : formatTime(until) }
-  const spec = { resource: resourceOf(target), ...terms }
+  const spec = { resource, reason: reason ?? null, expiresAt: until === undefined ? null : formatTime(until) }
   const changed = await client.merge(cleanupOptOut.type, { name }, { spec }).catch(ignoring('NotFound'))
   if (changed) return
   const { apiVersion, kind } = cleanupOptOut
@@ -49,6 +72,15 @@ export async function optInObject(client: Client, { type, object }: TypedObject,
   const left = live.filter((optOut) => !isNamed(optOut) && optOutCovers(optOut.spec, { object: about, cluster: '' }))
   await optIn(client, named, now)
   return { ended: named.map(nameOf), left: left.map(nameOf) }
+}
+
+/** The same for a cloud resource, whatever its account and region. */
+export async function optInCloud(client: Client, wanted: CloudName, now: number): Promise<OptedIn> {
+  const { items } = await client.list<CleanupOptOut>(cleanupOptOut.type)
+  const named = items.filter(({ spec: { resource } }) => resource && isAbout(resource, wanted))
+  const live = named.filter((optOut) => isLiveOptOut(optOut, now))
+  await optIn(client, live, now)
+  return { ended: live.map(nameOf), left: [] }
 }
 
 function nameOf({ metadata }: CleanupOptOut): string {

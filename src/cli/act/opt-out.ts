@@ -1,7 +1,7 @@
 import { formatTime, parseLongDuration, parseTime } from '../../kube/time.ts'
 import { readFlags, textFlag, UsageError, type Command } from '../terminal/command.ts'
 import { connect } from '../terminal/connect.ts'
-import { findObject } from '../terminal/object-word.ts'
+import { findObjectOrCloud } from '../terminal/object-word.ts'
 
 const { output: _, 'all-namespaces': __, ...flags } = readFlags
 
@@ -14,7 +14,8 @@ export const optOut: Command = {
 Examples:
   sojourn opt-out deployment/shop -n team --reason "demo on Friday"
   sojourn opt-out deployment/shop -n team --until 14d
-  sojourn opt-out pvc/data -n team --until 2027-01-01T00:00:00Z`,
+  sojourn opt-out pvc/data -n team --until 2027-01-01T00:00:00Z
+  sojourn opt-out volume/vol-0123   # a cloud resource that a policy has marked`,
   flags: {
     ...flags,
     reason: { type: 'string', value: 'TEXT', help: 'The reason, recorded with the opt-out' },
@@ -31,9 +32,10 @@ Examples:
     const until = written === undefined ? undefined : timeOf(written, call.io.now())
     using connection = connect(call)
     const { client, namespace } = connection
-    const found = await findObject(client, word, namespace)
-    const { optOutObject } = await import('../../app/operations/opt-outs.ts')
-    await optOutObject(client, found, { reason: textFlag(call.flags, 'reason'), until })
+    const found = await findObjectOrCloud(client, word, namespace)
+    const { optOutCloud, optOutObject } = await import('../../app/operations/opt-outs.ts')
+    const terms = { reason: textFlag(call.flags, 'reason'), until }
+    await ('cloud' in found ? optOutCloud(client, found.cloud, terms) : optOutObject(client, found, terms))
     call.io.out(
       `${word} is opted out: no system deletes it${until === undefined ? '' : ` until ${formatTime(until)}`}\n`,
     )
@@ -64,9 +66,12 @@ Examples:
     const word = call.words.join('/')
     using connection = connect(call)
     const { client, namespace } = connection
-    const found = await findObject(client, word, namespace)
-    const { optInObject } = await import('../../app/operations/opt-outs.ts')
-    const { ended, left } = await optInObject(client, found, call.io.now())
+    const found = await findObjectOrCloud(client, word, namespace)
+    const { optInCloud, optInObject } = await import('../../app/operations/opt-outs.ts')
+    const now = call.io.now()
+    const { ended, left } = await ('cloud' in found
+      ? optInCloud(client, found.cloud, now)
+      : optInObject(client, found, now))
     if (left.length > 0)
       call.io.err(`sojourn opt-in: ${word} is still opted out by its labels: CleanupOptOut ${left.join(', ')}\n`)
     if (ended.length === 0) return call.io.out(`${word} had no opt-out${left.length > 0 ? ' of its own' : ''}\n`)

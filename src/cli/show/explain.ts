@@ -5,7 +5,7 @@ import { describeRef, type StoredObject } from '../../kube/object.ts'
 import { ignoring, isStatusError, StatusError } from '../../kube/status-error.ts'
 import { readFlags, type Command } from '../terminal/command.ts'
 import { connect, type Connection } from '../terminal/connect.ts'
-import { deletedNamed, findObject } from '../terminal/object-word.ts'
+import { deletedNamed, findObjectOrCloud } from '../terminal/object-word.ts'
 import { checkVersions } from '../terminal/same-version.ts'
 import { print } from '../terminal/output.ts'
 import { itemDocument } from './item-document.ts'
@@ -21,7 +21,8 @@ Examples:
   sojourn explain service/shop -n team
   sojourn explain pipeline/shop -n team
   sojourn explain cleanuppolicy/unused
-  sojourn explain configmap/settings -n team -o json`,
+  sojourn explain configmap/settings -n team -o json
+  sojourn explain volume/vol-0123          # a cloud resource that a policy targets`,
   flags: readFlags,
   words: { min: 1, max: 2, completes: ['objects'] },
   async run(call) {
@@ -29,9 +30,15 @@ Examples:
     await checkVersions(connection, call.io)
     const { client, namespace } = connection
     const word = call.words.join('/')
-    const { type, object } = await findObject(client, word, namespace).catch(async (error: unknown) => {
+    const found = await findObjectOrCloud(client, word, namespace).catch(async (error: unknown) => {
       throw await whyMissing(connection, word, error)
     })
+    if ('cloud' in found) {
+      const { explainCloudResource } = await import('../../app/operations/explain-cloud.ts')
+      const sentences = await explainCloudResource(client, found.cloud)
+      return print(call, { resource: found.cloud, sentences }, () => sentences.join('\n'))
+    }
+    const { type, object } = found
     const { explainObject } = await import('../../queries/explain.ts')
     const { sentences, items, unread } = await explainObject(client, { type, object }, call.io.now())
     const events = await eventsOf(client, object)

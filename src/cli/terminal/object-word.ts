@@ -2,7 +2,7 @@ import { environment } from '../../apis/environment.ts'
 import type { Client } from '../../client/client.ts'
 import type { DiscoveredType } from '../../client/discovery.ts'
 import type { StoredObject } from '../../kube/object.ts'
-import { ignoring, StatusError } from '../../kube/status-error.ts'
+import { ignoring, isStatusError, StatusError } from '../../kube/status-error.ts'
 import { UsageError } from './command.ts'
 import { nearest } from './nearest.ts'
 
@@ -19,6 +19,19 @@ export async function findObject(client: Client, word: string, namespace = 'defa
   const [{ type, place }] = places
   const where = type.namespaced ? ` in namespace ${namespace}; use -n for another` : ''
   throw new StatusError('NotFound', `there is no ${type.kind} "${place.name}"${where}`)
+}
+
+/** The object KIND/NAME, or else the cloud resource that is called so. */
+export async function findObjectOrCloud(client: Client, word: string, namespace?: string) {
+  try {
+    return await findObject(client, word, namespace)
+  } catch (error) {
+    if (!isStatusError(error, 'NotFound')) throw error
+    const { cloudNameOf } = await import('../../app/operations/explain-cloud.ts')
+    const cloud = cloudNameOf(word)
+    if (!cloud) throw error
+    return { cloud }
+  }
 }
 
 /** What KIND/NAME stands for where the object does not exist any more: of any group, unless KIND names one. */

@@ -15,12 +15,15 @@ interface SnapshotContent {
   readonly status?: { readonly snapshotHandle?: string }
 }
 
+/** A cluster whose objects may use a cloud. */
+export type CloudUser = Pick<ClusterSources, 'client' | 'list'>
+
 /**
  * The object that uses each image, as containers name it, and each volume and snapshot, by its id: from the Pods, their templates,
  * PersistentVolumes and VolumeSnapshotContents of clusters. Throws InventoryError when one cannot be listed.
  */
 export async function cloudUseOf(
-  clusters: readonly ClusterSources[],
+  clusters: readonly CloudUser[],
   signal: AbortSignal,
 ): Promise<ReadonlyMap<string, string>> {
   const users = new Map<string, string>()
@@ -48,7 +51,7 @@ export async function cloudUseOf(
 }
 
 /** None where the cluster has no snapshot controller. */
-async function snapshotContents(sources: ClusterSources, signal: AbortSignal): Promise<readonly StoredObject[]> {
+async function snapshotContents(sources: CloudUser, signal: AbortSignal): Promise<readonly StoredObject[]> {
   const type = referrerTypes.volumesnapshotcontents
   const { discovery } = sources.client
   const served = await discovered(() => discovery.typeOf({ apiVersion: apiVersionOf(type), kind: type.kind }))

@@ -72,7 +72,9 @@ export function judge(described: Described, policy: CompiledPolicy, context: Jud
   if (use) return use
   if (answer.matches === 'undecided') {
     const { because: detail, fault } = answer
-    return { is: 'unknown', because: 'rule-undecided', detail, ...(fault === undefined ? {} : { fault }) }
+    const isUse = resource.use.state === 'unknown' && resource.use.because === detail
+    const because = isUse ? 'use-unknown' : 'rule-undecided'
+    return { is: 'unknown', because, detail, ...(fault === undefined ? {} : { fault }) }
   }
   return { is: 'violating', summaries: answer.summaries }
 }
