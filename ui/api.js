@@ -62,8 +62,8 @@ export const session = {
   user: '',
   /** @type {readonly string[]} */
   groups: [],
-  /** Whether the user may list environments in all namespaces. */
-  seesAll: false,
+  /** The page that the user sees first. */
+  startPage: 'environments',
 }
 
 /** @typedef {{ method?: string, body?: unknown, type?: string, signal?: AbortSignal, accept?: string }} RequestOptions */
@@ -135,13 +135,17 @@ export function unlessThere(change) {
   }
 }
 
-/** Asks the API who the user is, and whether they see the whole cluster. */
+/** Asks the API who the user is, and chooses the first page: Environments, or the Overview for who sees that there is none. */
 export async function learnUser() {
   const body = { apiVersion: 'authentication.k8s.io/v1', kind: 'SelfSubjectReview' }
   const { status } = await ask('/apis/authentication.k8s.io/v1/selfsubjectreviews', { method: 'POST', body })
   session.user = status?.userInfo?.username ?? 'unknown'
   session.groups = status?.userInfo?.groups ?? []
-  session.seesAll = await mayDo({ verb: 'list', group: 'sojourn.dev', resource: 'environments' })
+  const seesAll = await mayDo({ verb: 'list', group: 'sojourn.dev', resource: 'environments' })
+  const found = seesAll
+    ? await ask('/apis/sojourn.dev/v1alpha1/environments?limit=1').catch(() => undefined)
+    : undefined
+  session.startPage = found?.items.length === 0 ? 'overview' : 'environments'
 }
 
 /** @typedef {{ verb: string, group: string, resource: string, namespace?: string, name?: string }} Access */

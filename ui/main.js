@@ -133,8 +133,7 @@ function runDashboard() {
     const [wanted = '', ...place] = readAddress().place.split('/')
     const given = Object.hasOwn(formerNames, wanted) ? (formerNames[wanted] ?? '') : wanted
     const isObject = given === 'object'
-    const home = session.seesAll ? 'overview' : 'environments'
-    const name = isObject || Object.hasOwn(views, given) ? given : home
+    const name = isObject || Object.hasOwn(views, given) ? given : session.startPage
     const [label, make] = isObject ? ['Object', objectView] : (views[name] ?? ['Overview', overviewView])
     view?.close()
     main.scrollTop = 0

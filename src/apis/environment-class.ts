@@ -140,3 +140,4 @@ export const environmentClass = defineOwnKind({
 
 export type EnvironmentClass = ObjectOf<typeof environmentClass>
 export type EnvironmentClassSpec = Static<typeof spec>
+export type AllowedForge = NonNullable<NonNullable<EnvironmentClassSpec['pullRequest']>['forges']>[number]

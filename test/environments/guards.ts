@@ -72,7 +72,7 @@ export const guards: readonly Guard[] = [
       '!seen',
     ],
   ]),
-  ...inFile('src/systems/environments/pull-access.ts', [
+  ...inFile('src/forges/pull-access.ts', [
     ['never sends the token', 'host === address.host &&', ''],
     [
       'never sends the token',

@@ -66,7 +66,7 @@ export const environmentGuards: readonly Guard[] = [
     ['100: Environments', "findCondition(status?.conditions, 'Ready')?.status !== 'True'", '(false as boolean)'],
     ['101: an Environment', 'annotations?.[annotation] ?? claimedOwner(environment) ?? status?.owner', 'status?.owner'],
   ]),
-  ...inFile('src/systems/environments/pull-access.ts', [
+  ...inFile('src/forges/pull-access.ts', [
     ['102: uses the token', "(type === 'forgejo' ? 'gitea' : type) === address.type &&", ''],
     ['102: uses the token', '!/%(?:2f|5c|2e)/i.test(address.repository) &&', ''],
   ]),

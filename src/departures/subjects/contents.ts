@@ -73,3 +73,28 @@ const derivedTypes = new Set(
     departurePage.type,
   ].map(groupResource),
 )
+
+/** What is deleted with a namespace, in words: `14 objects, among them 2 volumes with their data`. Throws if any kind cannot be listed. */
+export async function contentsText(
+  client: Client,
+  namespace: string,
+  { keepsSecretData }: { readonly keepsSecretData: boolean },
+): Promise<string> {
+  const all = restorable(contentsOf(client, namespace, { metadataOnly: true }))
+  const kinds = await Array.fromAsync(all, ({ kind }) => kind)
+  const parts = [
+    [kinds.filter((kind) => kind === 'PersistentVolumeClaim').length, 'volume', ' with all data'],
+    [
+      kinds.filter((kind) => kind === 'Secret').length,
+      'Secret',
+      keepsSecretData ? '' : ' whose data cannot be restored',
+    ],
+  ] as const
+  const special = parts.flatMap(([count, noun, what]) => (count > 0 ? [counted(count, noun) + what] : []))
+  return `${counted(kinds.length, 'object')}${special.length > 0 ? `, among them ${special.join(' and ')}` : ''}`
+}
+
+/** `1 workload`, `2 workloads`. */
+export function counted(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`
+}

@@ -8,9 +8,10 @@ import { type NotificationChannel } from '../../apis/notification-channel.ts'
 import { sentenceOf } from '../../departures/door/because.ts'
 import type { SystemPorts } from '../../departures/door/door.ts'
 import { restoredFrom } from '../../departures/restore/manifest-for-create.ts'
+import { contentsText, counted } from '../../departures/subjects/contents.ts'
 import { ownLabel, removeOwn } from '../../departures/subjects/own-machinery.ts'
 import { BoundedMap } from '../../kube/basics/bounded-map.ts'
-import { deployments, namespaces, statefulSets } from '../../kube/core-types.ts'
+import { deployments, namespaces, secrets, statefulSets } from '../../kube/core-types.ts'
 import { healthStatus } from '../../kube/conditions.ts'
 import type { Key } from '../../kube/key.ts'
 import { placeOf, refOf, type StoredObject } from '../../kube/object.ts'
@@ -26,13 +27,13 @@ import { settled, wakeAt, type Outcome } from '../../runtime/controller/outcome.
 import { Serializer } from '../../runtime/controller/serializer.ts'
 import type { Http } from '../../runtime/http/http.ts'
 import { confinedActor, type Actor, type ActsFor } from '../../tenancy/act-as.ts'
-import { assess, givenUp, type Surroundings } from './decision/assess.ts'
+import { assess, givenUp, withDateToTell, type Surroundings } from './decision/assess.ts'
 import { isExempt } from './decision/rules.ts'
 import { atStep, deletionStep, requestFor } from './deletion/delete.ts'
 import { keepUrl } from './keep.ts'
 import type { Observed, Problem } from './decision/facts.ts'
 import type { PullAccess } from '../../forges/pull-requests.ts'
-import { recipientsOf, statusAfterTelling, tell, type Telling } from './tell.ts'
+import { recipientsOf, statusAfterTelling, tell, type Announced, type Telling } from './tell.ts'
 import { EnvironmentsObserver, optOutAnnotation } from './observe.ts'
 import { EnvironmentPulls } from './environment-pulls.ts'
 
@@ -55,6 +56,8 @@ const dayMs = 86_400_000
 const sightMs = 30_000
 const hourMs = 3_600_000
 const toolHint = 'stop the tool that creates it, or name its object in delete.viaObject of the class'
+/** Of how many environments a notice says what each contains: it must not wait for thousands of lists. */
+const maxCounted = 20
 /** How long a restore of a Namespace may take until its Environment is there. */
 const restoreMs = 60_000
 
@@ -85,6 +88,7 @@ export class EnvironmentsController {
       ...options,
       assumesPulls: options.assumesPulls ?? false,
       onChange: (key) => this.controller.enqueue(key),
+      readSecret: (at) => client.get(secrets, at).catch(ignoring('NotFound')),
       keepLink: (self) => this.#keepLink(self),
       clusterUid: () => this.#seen.namespaces.get('', 'kube-system')?.metadata.uid,
       write: (self, status) => this.#write(self, status),
@@ -281,18 +285,38 @@ export class EnvironmentsController {
       // Taken before the notice is sent: another owner may share a recipient.
       const slots = waiting.flatMap(slotsOf)
       for (const slot of slots) this.#toldAt.set(slot, now)
-      const announced = await Promise.all(waiting.map(async (self) => ({ self, keepUrl: await this.#keepLink(self) })))
+      const isCounted = channels.length > 0 && waiting.length <= maxCounted && !this.#options.assumesPulls
+      const announced = []
+      for (const self of waiting) announced.push(await this.#announced(self, { now, isCounted }))
       const telling = await tell(announced, { channels: channels.map(openChannel), owner, log: ports.log })
       if (!telling.isTold) for (const slot of slots) this.#toldAt.delete(slot)
-      for (const self of waiting) {
-        const date = self.status?.announcement?.date
+      for (const [index, self] of waiting.entries()) {
+        const date = announced[index]?.self.status?.announcement?.date
         if (telling.isTold)
           this.#note(self, 'Normal', 'OwnerTold', `${owner ?? 'its owner'} was told that it is deleted on ${date}`)
         else this.#note(self, 'Warning', 'OwnerNotTold', telling.error ?? 'no channel accepted the notice')
-        await this.#recordTelling(self, telling, now)
+        await this.#recordTelling(self, { ...telling, date, now })
       }
     })
     return wakeAt(ports.clock.now() + 1000)
+  }
+
+  /** An environment as its notice describes it, with the date that holds when the notice is sent now. */
+  async #announced(
+    stored: Environment,
+    { now, isCounted }: { readonly now: number; readonly isCounted: boolean },
+  ): Promise<Announced> {
+    const { client, door } = this.#options
+    const { namespace = '' } = stored.metadata
+    const home = this.#seen.namespaces.get('', namespace)
+    const rules = home && this.#seen.observe(stored, home).rules
+    const self = rules ? withDateToTell(stored, rules, now) : stored
+    const { awake = 0, asleep = 0 } = self.status?.workloads ?? {}
+    const uncounted = `${counted(awake + asleep, 'workload')} and everything else in it`
+    const contents = isCounted
+      ? await contentsText(client, namespace, { keepsSecretData: door.keys !== undefined }).catch(() => uncounted)
+      : uncounted
+    return { self, keepUrl: await this.#keepLink(self), contents }
   }
 
   async #keepLink(self: Environment): Promise<string | undefined> {
@@ -305,13 +329,13 @@ export class EnvironmentsController {
   }
 
   /** A notice that was sent is recorded whatever was written meanwhile: else the owner would be told again. */
-  async #recordTelling(told: Environment, telling: Telling, now: number): Promise<void> {
+  async #recordTelling(told: Environment, telling: Telling): Promise<void> {
     const place = placeOf(refOf(told))
     const generation = told.status?.announcement?.generation
     let self: Environment | undefined = told
     for (let attempt = 0; self && attempt < 10; attempt++) {
       if (self.status?.announcement?.generation !== generation) return
-      const status = statusAfterTelling(self.status ?? {}, telling, now)
+      const status = statusAfterTelling(self.status ?? {}, telling)
       if (await this.#write(self, status).catch(ignoring('Conflict', 'NotFound'))) return
       self = await this.#options.client.get<Environment>(environmentKind.type, place).catch(ignoring('NotFound'))
     }

@@ -1,15 +1,15 @@
 import { createHash } from 'node:crypto'
 import type { Environment, EnvironmentStatus } from '../../apis/environment.ts'
 import { upsertComment, type Forge } from '../../forges/forge.ts'
+import { accessTo, forgeOpener, type ForgesPorts } from '../../forges/pull-access.ts'
 import { PullRequests, type PullAccess, type PullPorts, type Seen } from '../../forges/pull-requests.ts'
 import { formatTime, parseTime } from '../../kube/time.ts'
 import type { ActsFor } from '../../tenancy/act-as.ts'
 import type { Surroundings } from './decision/assess.ts'
 import { commentText } from './decision/describe.ts'
 import { pullRequestAnnotation, pullRequestOf, type Observed, type Problem } from './decision/facts.ts'
-import { accessTo, forgeOpener, type ForgesPorts } from './pull-access.ts'
 
-interface EnvironmentPullsOptions extends Omit<PullPorts, 'open'>, Pick<ForgesPorts, 'client' | 'http'> {
+interface EnvironmentPullsOptions extends Omit<PullPorts, 'open'>, Pick<ForgesPorts, 'readSecret' | 'http'> {
   readonly actAs: ActsFor
   /** The link that keeps an announced environment. */
   readonly keepLink: (self: Environment) => Promise<string | undefined>
@@ -48,7 +48,10 @@ export class EnvironmentPulls {
       const refusal = await this.#options.actAs.for(environment).refusalOf(access)
       if (refusal) return refusal
     }
-    const found = accessTo(url, { ownSecret: secretRef && { namespace, name: secretRef.name }, environmentClass })
+    const found = accessTo(url, {
+      ownSecret: secretRef && { namespace, name: secretRef.name },
+      allowed: environmentClass?.spec.pullRequest?.forges,
+    })
     return 'reason' in found || found.by === 'environment' ? found : ((await this.#refusalOfUrl(observed)) ?? found)
   }
 

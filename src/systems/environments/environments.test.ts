@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { EnvironmentAdmission } from '../../admission/environment-admission.ts'
-import { environmentClass, type EnvironmentClass } from '../../apis/environment-class.ts'
+import { environmentClass } from '../../apis/environment-class.ts'
 import { environment } from '../../apis/environment.ts'
 import { departure, type Departure } from '../../apis/departure.ts'
 import { restoreDeparture } from '../../app/operations/restore.ts'
@@ -8,7 +8,7 @@ import { keepEnvironment } from '../../app/operations/environments.ts'
 import { Client } from '../../client/client.ts'
 import { findCondition } from '../../kube/conditions.ts'
 import { cronJobs, deployments, namespaces, services } from '../../kube/core-types.ts'
-import type { ResourceType, StoredObject } from '../../kube/object.ts'
+import type { KubeObject, ResourceType, StoredObject } from '../../kube/object.ts'
 import { formatTime } from '../../kube/time.ts'
 import type { ApiRequest, Transport } from '../../kube/transport.ts'
 import { readManagedItems } from '../../queries/managed-items.ts'
@@ -32,7 +32,7 @@ import {
 } from '../../../test/environments/environments-world.ts'
 import { startWorld, type World } from '../../../test/world.ts'
 import { PullForge } from '../../../test/pull-forge.ts'
-import { accessTo } from './pull-access.ts'
+import { accessTo } from '../../forges/pull-access.ts'
 
 describe('environments', () => {
   it('gives a matching Namespace an Environment that tells owner, use and the date of its deletion', async () => {
@@ -109,13 +109,24 @@ describe('environments', () => {
     const { world, mails } = started
     await world.create(namespaceOf())
     await world.create(deploymentOf())
+    const within = (name: string) => ({ apiVersion: 'v1', metadata: { name, namespace: 'shop-pr-42' } })
+    const spec = { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } }
+    await world.create({ ...within('data'), kind: 'PersistentVolumeClaim', spec } as KubeObject)
+    for (const name of ['password', 'token']) await world.create({ ...within(name), kind: 'Secret' })
     await world.pass(6 * day + minute)
     expect((await read(world)).status).toMatchObject({ phase: 'Announced', announcement: { reason: 'unused' } })
     expect(mails.sent).toHaveLength(1)
     const { notice } = mails.sent[0]!
     expect(notice).toMatchObject({
       to: ['ada@example.org'],
-      items: [{ name: 'shop-pr-42', deletionAt: expect.any(Number) as number }],
+      items: [
+        {
+          name: 'shop-pr-42',
+          // The Environment itself is one of them.
+          place: '5 objects, among them 1 volume with all data and 2 Secrets whose data cannot be restored',
+          deletionAt: expect.any(Number) as number,
+        },
+      ],
     })
     await world.pass(notice.items[0]!.deletionAt - world.clock.now() - 1000)
     expect(await exists(world)).toBe(true)
@@ -238,8 +249,15 @@ describe('environments', () => {
     mails.isDown = false
     await world.pass(7 * hour)
     expect(mails.sent).toHaveLength(1)
+    // The date in the mail is the one that holds, not the one that passed while the owner could not be told.
+    const [{ at, notice }] = mails.sent as [(typeof mails.sent)[0]]
+    const told = notice.items[0]?.deletionAt ?? 0
+    expect(told - at).toBeGreaterThanOrEqual(day)
+    expect(Date.parse((await read(world)).status?.deletesAt ?? '')).toBe(told)
     expect(await exists(world)).toBe(true)
-    await world.pass(day)
+    await world.pass(told - world.clock.now() - 1000)
+    expect(await exists(world)).toBe(true)
+    await world.pass(5000)
     expect(await exists(world)).toBe(false)
   })
 
@@ -609,11 +627,9 @@ describe('a tenant who writes the Environment', () => {
     ['a path of another kind', 'https://git.example.org/other/projects/acme/repos/shop/-/merge_requests/7'],
     ['an encoded slash', 'https://git.example.org/acme/..%2fother%2fshop/pulls/7'],
   ])('102: uses the token of the class for no other repository, by %s', (_, url) => {
-    const found = classOf({ pullRequest: { forges } })
     for (const type of ['gitea', 'gitlab', 'github'] as const) {
-      const spec = { ...found.spec, pullRequest: { forges: forges.map((each) => ({ ...each, type })) } }
-      const environmentClass = { ...found, spec } as unknown as EnvironmentClass
-      expect(accessTo(url, { ownSecret: undefined, environmentClass })).toMatchObject({ reason: 'NotAllowed' })
+      const allowed = forges.map((each) => ({ ...each, type }))
+      expect(accessTo(url, { ownSecret: undefined, allowed })).toMatchObject({ reason: 'NotAllowed' })
     }
   })
 })

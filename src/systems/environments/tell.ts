@@ -23,8 +23,8 @@ export const environmentWords: NoticeWords = {
   kind: 'EnvironmentClass',
   title: 'Environment notice',
   intro: {
-    one: 'This environment is about to be deleted by the rules of its class. All its objects and volumes are deleted with it; values of Secrets cannot be restored.',
-    many: 'These environments are about to be deleted by the rules of their class. With an environment all its objects and volumes are deleted; values of Secrets cannot be restored.',
+    one: 'This environment is about to be deleted by the rules of its class. All its objects and volumes are deleted with it.',
+    many: 'These environments are about to be deleted by the rules of their class. With an environment all its objects and volumes are deleted.',
   },
   keep: 'Keep it',
   component: 'environments',
@@ -38,11 +38,16 @@ const maxRetryMs = 6 * 3_600_000
 export interface Announced {
   readonly self: Environment
   readonly keepUrl: string | undefined
+  /** What is deleted with it, in words. */
+  readonly contents: string
 }
 
-/** What telling the owner came to, for the status of each environment in the notice. */
+/** What telling the owner came to, for the status of an environment in the notice. */
 export interface Telling extends Told {
   readonly messageId: string
+  /** The date of the deletion, as the notice has it. */
+  readonly date: string | undefined
+  readonly now: number
 }
 
 /** Sends one notice about all these environments of one owner. */
@@ -53,7 +58,7 @@ export async function tell(
     owner,
     log,
   }: { readonly channels: readonly Channel[]; readonly owner: string | undefined; readonly log: Logger },
-): Promise<Telling> {
+): Promise<Omit<Telling, 'date' | 'now'>> {
   const notice = noticeOf(announced, owner)
   const { messageId } = notice
   if (channels.length === 0) return { isTold: true, messageId }
@@ -62,14 +67,17 @@ export async function tell(
 }
 
 /** The status after a notice: told, or to be retried at most six hours later. */
-export function statusAfterTelling(status: EnvironmentStatus, telling: Telling, now: number): EnvironmentStatus {
+export function statusAfterTelling(
+  status: EnvironmentStatus,
+  { now, date = '', ...telling }: Telling,
+): EnvironmentStatus {
   const { announcement } = status
   if (!announcement) return status
   const attempts = (announcement.attempts ?? 0) + 1
   const { retryAt: _, ...rest } = announcement
   const at = formatTime(now)
   const outcome = telling.isTold
-    ? { toldAt: at }
+    ? { toldAt: at, date: date > announcement.date ? date : announcement.date }
     : { retryAt: formatTime(now + backoffDelay(attempts, { baseMs: 60_000, maxMs: maxRetryMs })) }
   const owner = status.owner === undefined ? {} : { owner: status.owner }
   const claim = telling.isTold
@@ -106,17 +114,16 @@ function noticeOf(announced: readonly Announced[], owner: string | undefined): N
   })
 }
 
-function itemOf({ self, keepUrl }: Announced): NoticeItem {
+function itemOf({ self, keepUrl, contents }: Announced): NoticeItem {
   const { namespace = '', uid } = self.metadata
-  const { announcement, lastUsedAt, lastUsedBy, urls = [], workloads } = self.status ?? {}
+  const { announcement, lastUsedAt, lastUsedBy, urls = [] } = self.status ?? {}
   const used = lastUsedAt ? `; its last use was ${dateText(parseTime(lastUsedAt) ?? 0, 'UTC')} (${lastUsedBy})` : ''
-  const count = (workloads?.awake ?? 0) + (workloads?.asleep ?? 0)
   return {
     candidate: uid,
     generation: announcement?.generation ?? 0,
     kind: 'Environment',
     name: namespace,
-    place: count === 1 ? '1 workload' : `${count} workloads`,
+    place: contents,
     reasons: [`${announcement ? dueSentences[announcement.reason] : ''}${used}`],
     deletionAt: parseTime(announcement?.date) ?? 0,
     optOutUrl: keepUrl,

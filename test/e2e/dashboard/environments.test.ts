@@ -35,6 +35,7 @@ describe.skipIf(!chromiumPath)('the Environments page', { timeout: 120_000 }, ()
     await visitor.open()
     await visitor.page.goto('about:blank')
     await visitor.page.goto(world.link())
+    await visitor.page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor()
     await visitor.go('Environments')
     await visitor.page.getByRole('heading', { level: 1, name: /Environments/ }).waitFor()
     await visitor.page.getByText('kubectl label namespace NAME').waitFor()
@@ -44,6 +45,10 @@ describe.skipIf(!chromiumPath)('the Environments page', { timeout: 120_000 }, ()
 
   it('shows those to be deleted first, with address, owner and pull request', async () => {
     for (const object of environmentObjects()) await world.create(object)
+    // The first page, now that there are environments.
+    await visitor.page.goto('about:blank')
+    await visitor.page.goto(world.link())
+    await visitor.page.getByRole('heading', { level: 1, name: /Environments/ }).waitFor()
     const names = visitor.page.getByRole('article')
     await expect
       .poll(() => names.evaluateAll((cards) => cards.map((each) => each.getAttribute('aria-label'))))

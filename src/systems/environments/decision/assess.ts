@@ -1,5 +1,5 @@
 import { decidePower, sleepRuleOf, type PowerDecision } from '../../../apis/environment-sleep.ts'
-import type { EnvironmentStatus } from '../../../apis/environment.ts'
+import type { Environment, EnvironmentStatus } from '../../../apis/environment.ts'
 import type { WindowState } from '../../../apis/work-window.ts'
 import { CelTimestamp } from '../../../cel/moments.ts'
 import { formatTime, parseTime } from '../../../kube/time.ts'
@@ -17,7 +17,7 @@ import {
   type Problem,
 } from './facts.ts'
 import { readClass, type ClassRules } from './rules.ts'
-import { decideStay, whyGivenUp, type PullFacts, type StayDecision, type StayFacts } from './stay.ts'
+import { decideStay, warningOf, whyGivenUp, type PullFacts, type StayDecision, type StayFacts } from './stay.ts'
 
 /** What an environment's caches do not hold. */
 export interface Surroundings {
@@ -85,10 +85,7 @@ export function givenUp(observed: Observed, around: Surroundings, now: number): 
   return whyGivenUp(stayFacts(observed, compact(current), { rules, around, now }), status.deletion.reason, now)
 }
 
-const noRules: ClassRules = {
-  ...readClass({ namespaceSelector: { matchLabels: { none: 'none' } } }).rules,
-  closedMs: undefined,
-}
+const noRules = readClass({ namespaceSelector: {}, pullRequest: { deleteWhenClosed: false } }).rules
 
 /** The announcement as it must be written before anything else happens, and the decision that holds then. */
 function announce(
@@ -120,6 +117,14 @@ function changed(status: EnvironmentStatus, stay: StayDecision, now: number): En
     announcements: generation,
     announcement: { reason: stay.reason, date: ceil(stay.date), writtenAt: formatTime(now), generation },
   }
+}
+
+/** The environment with the date that its owner is told at this instant: the whole warning counts from now, however long it took to tell. */
+export function withDateToTell(self: Environment, rules: ClassRules, now: number): Environment {
+  const { announcement } = self.status ?? {}
+  if (!announcement) return self
+  const date = ceil(Math.max(parseTime(announcement.date) ?? 0, now + warningOf(announcement.reason, rules)))
+  return { ...self, status: { ...self.status, announcement: { ...announcement, date } } }
 }
 
 /** Stored times have whole seconds; a printed date must never be in the past of the stored one. */

@@ -140,7 +140,7 @@ function* ruleDues({ rules, pull, ...facts }: StayFacts): Generator<Due> {
 }
 
 /** A closed pull request needs no warning: its grace is one. */
-function warningOf(reason: DueReason, { warnMs }: ClassRules): number {
+export function warningOf(reason: DueReason, { warnMs }: ClassRules): number {
   return reason === 'pull-request-closed' ? 0 : warnMs
 }
 

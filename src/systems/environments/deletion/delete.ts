@@ -97,11 +97,8 @@ async function toolStep(ports: DeletionPorts, observed: Observed, { stepAt, reas
     // Judged by what it deploys: one that deploys elsewhere since is judged again.
     const judged = { subject, uid, resourceVersion }
     const result = await door.depart({ ...judged, because: reason, by: byOf(observed), isAnnounced: true, follows })
-    if (result.result === 'held' || result.result === 'refused')
-      return {
-        wait: ('until' in result ? result.until : undefined) ?? now + holdMs,
-        hold: `${describeRef(subject.ref)}: ${sentenceOf(result)}`,
-      }
+    const held = notDone(result, now)
+    if (held !== 'gone' && 'hold' in held) return { ...held, hold: `${describeRef(subject.ref)}: ${held.hold}` }
   }
   if (waited < toolPatienceMs) return { wait: now + pollMs }
   return {

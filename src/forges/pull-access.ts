@@ -1,36 +1,32 @@
 import { createHash } from 'node:crypto'
-import type { EnvironmentClass } from '../../apis/environment-class.ts'
-import { sojournNamespace } from '../../apis/group.ts'
-import type { ForgeType } from '../../apis/pipeline.ts'
-import type { Client } from '../../client/client.ts'
-import { ResponseCache } from '../../forges/forge-api.ts'
-import type { Forge } from '../../forges/forge.ts'
-import { openForge } from '../../forges/open-forge.ts'
-import { parsePullUrl } from '../../forges/pull-address.ts'
-import type { PullAccess } from '../../forges/pull-requests.ts'
-import { RateLimiter } from '../../forges/rate-limiter.ts'
-import { repositoryAddress } from '../../forges/repository-address.ts'
-import { permanent } from '../../git/promotion-error.ts'
-import { secrets } from '../../kube/core-types.ts'
-import type { Place } from '../../kube/object.ts'
-import { ignoring } from '../../kube/status-error.ts'
-import type { ControllerPorts } from '../../runtime/controller/controller.ts'
-import type { Http } from '../../runtime/http/http.ts'
+import type { AllowedForge } from '../apis/environment-class.ts'
+import { sojournNamespace } from '../apis/group.ts'
+import type { ForgeType } from '../apis/pipeline.ts'
+import { permanent } from '../git/promotion-error.ts'
+import type { KubeObject, Place } from '../kube/object.ts'
+import type { ControllerPorts } from '../runtime/controller/controller.ts'
+import type { Http } from '../runtime/http/http.ts'
+import { ResponseCache } from './forge-api.ts'
+import type { Forge } from './forge.ts'
+import { openForge } from './open-forge.ts'
+import { parsePullUrl } from './pull-address.ts'
+import type { PullAccess } from './pull-requests.ts'
+import { RateLimiter } from './rate-limiter.ts'
+import { repositoryAddress } from './repository-address.ts'
 
 /** The credential for a pull request, or why there is none. A token is only ever used for the repositories it was given for. */
 export function accessTo(
   url: string,
   {
     ownSecret,
-    environmentClass,
-  }: { readonly ownSecret: Required<Place> | undefined; readonly environmentClass: EnvironmentClass | undefined },
+    allowed = [],
+  }: { readonly ownSecret: Required<Place> | undefined; readonly allowed: readonly AllowedForge[] | undefined },
 ): PullAccess | { readonly reason: 'InvalidURL' | 'NotAllowed'; readonly message: string } {
   const address = parsePullUrl(url)
   if (!address)
     return { reason: 'InvalidURL', message: 'spec.pullRequest.url is not the https address of a pull request' }
   if (ownSecret) return { address, secret: ownSecret, by: 'environment' }
-  const { forges = [] } = environmentClass?.spec.pullRequest ?? {}
-  const forge = forges.find(
+  const forge = allowed.find(
     ({ host, type, repositories }) =>
       host === address.host &&
       // The path is read in the same way as it was matched: a decoded slash would be another repository.
@@ -61,18 +57,18 @@ const budgets: Partial<Record<ForgeType, number>> = {
 }
 
 export interface ForgesPorts {
-  readonly client: Client
+  readonly readSecret: (place: Required<Place>) => Promise<KubeObject | undefined>
   readonly ports: Pick<ControllerPorts, 'clock'>
   /** Reaches the hosts that tenants name, and those that administrators do. */
   readonly http: Readonly<Record<PullAccess['by'], Http>>
 }
 
 /** Opens the APIs of forges with the credentials of accesses, within one budget for each host and credential. */
-export function forgeOpener({ client, http, ports }: ForgesPorts): (access: PullAccess) => Promise<Forge> {
+export function forgeOpener({ readSecret, http, ports }: ForgesPorts): (access: PullAccess) => Promise<Forge> {
   const limiters = new Map<ForgeType, RateLimiter>()
   const cache = new ResponseCache()
   return async ({ address: { type, repositoryUrl }, secret, by }) => {
-    const found = await client.get(secrets, secret).catch(ignoring('NotFound'))
+    const found = await readSecret(secret)
     const data = (found?.data ?? {}) as Readonly<Record<string, string>>
     const field = (name: string) => data[name] && Buffer.from(data[name], 'base64').toString('utf8').trim()
     const token = field('token') ?? field('password')
