@@ -23,13 +23,20 @@ export interface PullRequest {
   readonly labels: readonly string[]
 }
 
-/** A pull request as it was read; throws a TypeError for what is none: nothing may be concluded from the page of a proxy. */
+/**
+ * A pull request as it was read; throws a TypeError for what is none: nothing may be concluded from the page of a proxy, and what a
+ * status does not take could never be recorded.
+ */
 export function checkedPull(read: PullRequest): PullRequest {
-  const { number, state, head, base } = read
+  const { number, state, head, base, url, body, headSHA, mergeSHA, createdAt, closedAt, labels } = read
   const isPull =
-    Number.isInteger(number) &&
+    Number.isSafeInteger(number) &&
+    number > 0 &&
     /^(?:open|merged|closed)$/.test(state) &&
-    `${typeof head} ${typeof base}` === 'string string'
+    /^https?:\/\/[^\s\p{C}]+$/u.test(url) &&
+    [url, head, base].every((text) => typeof text === 'string' && text.length < 2048) &&
+    [headSHA, mergeSHA].every((hash) => hash === undefined || /^[0-9a-f]{7,64}$/.test(hash)) &&
+    [body, createdAt ?? '', closedAt ?? '', ...labels].every((text) => typeof text === 'string')
   if (!isPull) throw new TypeError('not a pull request')
   return read
 }

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { forgeTypes } from '../../src/apis/pipeline.ts'
 import { RateLimiter } from '../../src/forges/rate-limiter.ts'
-import { type Forge, upsertComment } from '../../src/forges/forge.ts'
+import { type Forge, type PullRequest, upsertComment } from '../../src/forges/forge.ts'
 import { ResponseCache } from '../../src/forges/forge-api.ts'
 import { openForge } from '../../src/forges/open-forge.ts'
 import { repositoryAddress } from '../../src/forges/repository-address.ts'
-import type { Http } from '../../src/runtime/http/http.ts'
+import type { Http, HttpResponse } from '../../src/runtime/http/http.ts'
 import { ForgeServer, forgeToken } from './forge-server.ts'
 import type { Repository } from './repository.ts'
 import { localNetwork } from '../local-network.ts'
@@ -34,6 +34,25 @@ async function branch(): Promise<string> {
   await repository.git('update-ref', `refs/heads/${name}`, 'refs/heads/main')
   await repository.commit(name, { [`${branches}.yaml`]: 'b: 1\n' })
   return name
+}
+
+/** A value with each of its parts replaced once by each sort of nonsense. */
+function* spoiltForms(value: unknown): Generator<unknown> {
+  yield* [{}, [], true, -1.5, 1e300, null, 'x'.repeat(10_000), 'javascript:alert(1)', '\u001b[2J\n']
+  if (typeof value !== 'object' || value === null) return
+  for (const [key, part] of Object.entries(value))
+    for (const spoilt of spoiltForms(part))
+      yield Array.isArray(value) ? value.with(Number(key), spoilt) : { ...value, [key]: spoilt }
+}
+
+/** Whether a status takes it, and people can be shown it. */
+function expectRecordable(pull: PullRequest): void {
+  const { number, url, headSHA = 'a', mergeSHA = 'a', body, labels, head, base } = pull
+  expect(Number.isSafeInteger(number) && number > 0).toBe(true)
+  expect(url).toMatch(/^https?:\/\/[^\s\p{C}]+$/u)
+  expect(url.length + head.length + base.length).toBeLessThan(6000)
+  for (const hash of [headSHA, mergeSHA]) expect(hash).toMatch(/^[0-9a-f]{1,64}$/)
+  for (const text of [body, pull.createdAt ?? '', pull.closedAt ?? '', ...labels]) expect(text).toBeTypeOf('string')
 }
 
 describe.each(forgeTypes)('the client for %s', (type) => {
@@ -72,6 +91,37 @@ describe.each(forgeTypes)('the client for %s', (type) => {
       await open().close(number)
     },
   )
+
+  it('takes a pull request with a spoilt field for no answer, unless it can do without that field', async () => {
+    const head = await branch()
+    const { number } = await open().create({ head, base: 'main', title: 'Try', body: 'text', labels: [] })
+    const answers = new Map<string, HttpResponse>()
+    const listening: Http = async (request) => {
+      const response = await http(request)
+      answers.set(request.url, response)
+      return response
+    }
+    const address = repositoryAddress(type, forge.url(type, 'deploy'))
+    const through = (send: Http) => openForge(type, address, { http: send, token: forgeToken, ca: forge.ca })
+    await through(listening).get(number)
+    let accepted = 0
+    for (const [url, answer] of answers)
+      for (const spoilt of spoiltForms(JSON.parse(answer.body.toString()))) {
+        const lie = { ...answer, body: Buffer.from(JSON.stringify(spoilt)) }
+        const lying: Http = (request) => Promise.resolve(request.url === url ? lie : answers.get(request.url)!)
+        const pull = await through(lying)
+          .get(number)
+          .catch((error: unknown) => error)
+        if (pull instanceof Error) {
+          expect(pull).toMatchObject({ kind: 'Transient', message: expect.stringMatching(/did not answer as /) })
+          continue
+        }
+        accepted++
+        expectRecordable(pull as PullRequest)
+      }
+    expect(accepted).toBeGreaterThan(0)
+    await open().close(number)
+  })
 
   it('opens, finds, changes, comments on and closes a pull request', async () => {
     const client = open()

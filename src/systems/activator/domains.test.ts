@@ -86,14 +86,14 @@ describe('a domain belongs to the first claim', () => {
 
   it('80: and stays with its namespace for a while after its Service is deleted', async () => {
     await stop()
-    await start(60)
+    await start(200)
     await service('b', 'shop.test')
     await until(async () => (await stored('shop.test')) === 'b')
     await client.deleteObject(services, { namespace: 'b', name: 'web' })
     await service('a', 'shop.test')
     await isLost('a')
     expect(await stored('shop.test')).toBe('b')
-    // Ten minutes of a clock that runs sixty times as fast.
+    // Ten minutes of a clock that runs two hundred times as fast.
     await until(async () => (await stored('shop.test')) === 'a')
     expect(await condition('a', 'sojourn.dev/DomainConflict')).toBeUndefined()
   }, 60_000)
