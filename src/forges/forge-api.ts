@@ -191,7 +191,10 @@ function sameHost(url: string, base: string): string {
 
 /** 409 is transient: forges answer it while another request changes the same object. */
 function errorFor(httpStatus: number, message: string): PromotionError {
-  if (httpStatus === 401 || httpStatus === 403) return permanent('CredentialsRefused', message, { httpStatus })
+  if (httpStatus === 401 || httpStatus === 403)
+    return permanent('CredentialsRefused', `${message}: the token in the Secret is wrong, or has no right to it`, {
+      httpStatus,
+    })
   if (httpStatus === 404) return permanent('RepositoryNotFound', message, { httpStatus })
   if (httpStatus < 400)
     return permanent('RepositoryNotFound', `${message}: the repository has moved; change its URL in the spec`, {

@@ -73,7 +73,14 @@ export class HttpTransport implements GitTransport {
 function bodyOf({ status, body }: HttpResponse, url: string): Buffer {
   if (status === 200) return body
   const message = `${url} answered ${status}`
-  if (status === 401 || status === 403) throw permanent('CredentialsRefused', message, { httpStatus: status })
+  if (status === 401 || status === 403)
+    throw permanent(
+      'CredentialsRefused',
+      `${message}: username or password in the Secret is wrong, or has no right to it`,
+      {
+        httpStatus: status,
+      },
+    )
   if (status === 404 || (status >= 300 && status < 400))
     throw permanent('RepositoryNotFound', message, { httpStatus: status })
   throw transient('GitProviderUnavailable', message, { httpStatus: status })

@@ -92,6 +92,8 @@ function retrySentences(
   if (promotion?.because === 'RolloutTimedOut')
     return [`to go back, run: sojourn rollback ${name} ${environment} -n ${namespace}`]
   const again = `sojourn retry ${name} -n ${namespace}`
+  if (promotion?.withdraw === 'Due' && promotion.lastError)
+    return [`what it has open is closed before the next one begins; to retry that now, run: ${again}`]
   if (promotion?.phase === 'Failed')
     return [
       `it is retried when the spec or a Secret changes, and every spec.interval if git can cure it; to retry now, run: ${again}`,

@@ -187,7 +187,7 @@ async function forgetPipeline(key: string, ports: ReconcilePorts): Promise<Outco
   return nextAt === Infinity ? settled : wakeAt(nextAt)
 }
 
-/** Secret versions by environment. Followed for failed promotions only: a changed Secret retries those. */
+/** Secret versions by environment. Followed where something has failed only: a changed Secret retries that. */
 function secretVersions(
   key: string,
   { metadata, status }: Pipeline,
@@ -195,7 +195,7 @@ function secretVersions(
 ): Record<string, string> {
   const { namespace = '' } = metadata
   const failed = Object.entries(status?.environments ?? {}).flatMap(([environment, { promotion }]) => {
-    if (promotion?.phase !== 'Failed') return []
+    if (promotion?.phase !== 'Failed' && !(promotion?.withdraw === 'Due' && promotion.lastError)) return []
     const { secretName, signingSecretName } = promotion.strategy ?? {}
     return [{ environment, names: [secretName, signingSecretName].filter((name) => name !== undefined) }]
   })

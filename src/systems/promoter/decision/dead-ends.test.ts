@@ -45,6 +45,21 @@ describe('waiting for a person', () => {
   })
 })
 
+describe('a pull request that cannot be closed, for want of credentials,', () => {
+  it('is tried again as soon as the Secret changes, and shows no gates of the promotion before', () => {
+    const world = proposed()
+    world.runs({ dev: '1.2.0' })
+    world.step(minute)
+    world.secretVersions = { staging: '7' }
+    for (const _ of ['the first time, the version was not known', 'again'])
+      world.answer('withdraw', failed('CredentialsRefused'))
+    expect(world.step(1000).effect).toBeUndefined()
+    expect(world.status.environments?.['staging']?.gates).toBeUndefined()
+    world.secretVersions = { staging: '8' }
+    expect(world.step().effect).toMatchObject({ do: 'withdraw' })
+  })
+})
+
 describe('one revision in several spellings', () => {
   it.each([
     [`main@sha1:${first}`, `sha1:${first}`],

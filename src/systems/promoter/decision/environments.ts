@@ -31,7 +31,8 @@ export function advanceEnvironment(draft: Draft, environment: EnvironmentPlan): 
   const state = draft.environment(environment.name)
   const wanted = pinnedRevision(draft, environment, state) ?? wantedRevision(draft, environment, state)
   if (!wanted) return void delete state.gates
-  if (isBlockedByPrevious(draft, environment, { state, wanted })) return
+  // The gates are those of the next promotion, which is none yet.
+  if (isBlockedByPrevious(draft, environment, { state, wanted })) return void delete state.gates
   if (draft.isReadyOn(environment, wanted.revision)) return arrive(draft, environment, state)
   const { promotion } = state
   if (draft.status.run?.phase === 'Complete' && draft.plan.runPolicy !== 'Pairwise' && !state.pin) {
@@ -144,7 +145,7 @@ function isBlockedByPrevious(draft: Draft, environment: EnvironmentPlan, { state
   const { promotion } = state
   if (!promotion || isCurrent(promotion, environment, wanted)) return false
   if (promotion.withdraw === 'Due') {
-    waitForWithdrawal(promotion, environment)
+    waitForWithdrawal(draft, promotion, environment)
     return true
   }
   if (!isUnfinished(promotion)) {
@@ -165,10 +166,15 @@ function isBlockedByPrevious(draft: Draft, environment: EnvironmentPlan, { state
   return false
 }
 
-/** Withdraws with the current credentials; a withdrawal from another repository may be abandoned (`StrategyChanged`). */
-function waitForWithdrawal(promotion: Promotion, { promotion: plan }: EnvironmentPlan): void {
+/** Withdraws with the current credentials, at once when they have changed; a withdrawal from another repository may be abandoned (`StrategyChanged`). */
+function waitForWithdrawal(draft: Draft, promotion: Promotion, environment: EnvironmentPlan): void {
+  const { promotion: plan } = environment
   if (plan && promotion.strategyHash === plan.strategyHash) promotion.strategy = plan.strategy
   else promotion.because = 'StrategyChanged'
+  const current = retryTrigger(draft, environment)
+  if (promotion.lastError?.class !== 'Permanent' || isSameTrigger(promotion.armedBy ?? '', current)) return
+  promotion.armedBy = current
+  delete promotion.nextAttemptAt
 }
 
 function isCurrent(promotion: Promotion, { promotion: plan }: EnvironmentPlan, wanted: WantedRevision): boolean {
