@@ -52,10 +52,13 @@ export const session = {
       .finally(() => (renewing = undefined))
     return renewing
   },
-  /** Calls back when another tab signs out. @param {() => void} callback @param {AbortSignal} signal */
+  /** Calls back when another tab signs out, and starts anew when it signs in as somebody else. @param {() => void} callback @param {AbortSignal} signal */
   onEnd(callback, signal) {
-    const listen = (/** @type {StorageEvent} */ { key, newValue }) =>
-      (key === secretKey || key === null) && newValue === null && callback()
+    const listen = (/** @type {StorageEvent} */ { key, newValue }) => {
+      if (key !== secretKey && key !== null) return
+      if (newValue === null) callback()
+      else location.reload()
+    }
     addEventListener('storage', listen, { signal })
   },
   /** The name and groups of the user, set by `learnUser`. */

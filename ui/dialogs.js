@@ -44,11 +44,11 @@ export function openPanel(title, ...content) {
 
 /**
  * Asks for confirmation, runs the action and reports the result.
- * @param {{ title: string, text: string, action: string, tone?: string, reason?: string, about?: Child | Promise<Child>, whatIf?: WhatIf, run: (reason: string) => Promise<string> }} options
+ * @param {{ title: string, text: string, action: string, tone?: string, reason?: string, hint?: string, about?: Child | Promise<Child>, whatIf?: WhatIf, run: (reason: string) => Promise<string> }} options
  * `about` says more of what will happen, when it is known; `whatIf` lets the user ask for a forecast of it
  */
-export function confirm({ title, text, action, tone = 'primary', reason, about, whatIf, run }) {
-  const input = h('input', { type: 'text', maxLength: 256, placeholder: 'Optional' })
+export function confirm({ title, text, action, tone = 'primary', reason, hint = 'Optional', about, whatIf, run }) {
+  const input = h('input', { type: 'text', maxLength: 256, placeholder: hint, autocomplete: 'off' })
   const problem = h('p.problem', { role: 'alert' })
   const more = h('div', { role: 'status' })
   Promise.resolve(about).then(

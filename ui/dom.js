@@ -58,9 +58,12 @@ function isShown(child) {
   return child !== undefined && child !== null && child !== false
 }
 
+/** Characters that turn the direction of what follows: with them a name could read as another one. */
+const turns = /[\u202a-\u202e\u2066-\u2069]/g
+
 /** @param {Node | string | number} child */
 function textOrNode(child) {
-  return child instanceof Node ? child : String(child)
+  return child instanceof Node ? child : String(child).replace(turns, '\ufffd')
 }
 
 /** Only web addresses become links: a `javascript:` one from the API stays text. @param {string | undefined} url @param {string} text */
@@ -69,9 +72,14 @@ export function link(url, text) {
   return h('a', { href: url, target: '_blank', rel: 'noopener noreferrer' }, text)
 }
 
-/** A word in a coloured pill. @param {string} text */
+/** A word in a coloured pill, a state of the API in words. @param {string} text */
 export function pill(text, tone = 'plain') {
-  return h(`span.pill.${tone}`, {}, text)
+  return h(`span.pill.${tone}`, {}, stateWords(text))
+}
+
+/** A state as people read it: `Awaiting approval` for `AwaitingApproval`. @param {string} state */
+export function stateWords(state) {
+  return state.replaceAll(/(?<=[a-z])[A-Z](?=[a-z])/g, (letter) => ` ${letter.toLowerCase()}`)
 }
 
 /** A definition list. @param {readonly (readonly [string, Child])[]} facts */

@@ -35,9 +35,9 @@ export function namespaceOwners(mirror) {
 
 /**
  * Filters of a page, kept in the URL: a reload and a link show the same.
- * @param {{ label: string, placeholder?: string, onChange: () => void }} options
+ * @param {{ label: string, onChange: () => void }} options
  */
-export function filterBar({ label, placeholder = 'Filter', onChange }) {
+export function filterBar({ label, onChange }) {
   const wanted = readAddress().filters
   const change = (/** @type {Partial<Filters>} */ by) => {
     Object.assign(wanted, by)
@@ -51,7 +51,7 @@ export function filterBar({ label, placeholder = 'Filter', onChange }) {
   const search = h('input', {
     type: 'search',
     value: wanted.q,
-    placeholder,
+    placeholder: 'Filter',
     'aria-label': label,
     oninput: () => change({ q: search.value }),
   })

@@ -7,6 +7,8 @@ const pageSize = 500
 /** Browsers open six HTTP/1.1 connections per server, shared by all tabs: the watches take turns on three of them. */
 const connections = 3
 const turnSeconds = 1
+/** A network that swallows requests without an error counts as lost after this. */
+const silenceMs = { watch: 15_000, list: 60_000 }
 const retryMs = 3000
 /** Lists of users who may not read all namespaces are read again after this. */
 const pollMs = 10_000
@@ -186,7 +188,7 @@ export class Mirror {
       const page = new URLSearchParams(query)
       page.set('limit', String(limit))
       if (next) page.set('continue', next)
-      const answer = await request(`${path}?${page}`, { signal: this.#stopping.signal }).catch((error) => {
+      const answer = await request(`${path}?${page}`, { signal: this.#within(silenceMs.list) }).catch((error) => {
         // Objects of this kind are large: fewer at a time.
         if (!(error instanceof ApiError) || error.status !== 413 || limit < 10) throw error
         limit = Math.ceil(limit / 8)
@@ -201,6 +203,11 @@ export class Mirror {
     this.#onChange(name)
   }
 
+  /** @param {number} ms */
+  #within(ms) {
+    return AbortSignal.any([this.#stopping.signal, AbortSignal.timeout(ms)])
+  }
+
   /** @param {ListName} name @param {List} list */
   async #watch(name, list) {
     const { path, query = '' } = kinds[name]
@@ -209,7 +216,7 @@ export class Mirror {
     page.set('allowWatchBookmarks', 'true')
     page.set('timeoutSeconds', String(turnSeconds))
     page.set('resourceVersion', list.resourceVersion)
-    const answer = await request(`${path}?${page}`, { signal: this.#stopping.signal })
+    const answer = await request(`${path}?${page}`, { signal: this.#within(silenceMs.watch) })
     for await (const event of linesOf(answer)) {
       this.#apply(list, event)
       if (event.type !== 'BOOKMARK') this.#onChange(name)

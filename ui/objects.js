@@ -1,5 +1,6 @@
 /** @import { Ref } from './types.d.ts' */
 import { ask } from './api.js'
+import { h } from './dom.js'
 
 /** @typedef {{ group: string, resource: string, isNamespaced: boolean }} Served how the API serves a kind */
 
@@ -30,6 +31,16 @@ export async function readObject(ref) {
 /** The address of an object's own page. @param {Ref} ref */
 export function objectHref({ apiVersion, kind, namespace, name }) {
   return `#object/${[apiVersion, kind, namespace || '-', name].map(encodeURIComponent).join('/')}`
+}
+
+/** Whether an object is in this cluster: of others there is no page. @param {Ref & { provider?: string, cluster?: string }} object */
+export function isHere({ provider = 'kubernetes', cluster }) {
+  return provider === 'kubernetes' && !cluster
+}
+
+/** An object's name, which leads to its page. @param {Ref} object @param {string} text */
+export function objectLink(object, text) {
+  return isHere(object) ? h('a', { href: objectHref(object) }, text) : h('strong', {}, text)
 }
 
 /** @param {string} of the rest of the address @returns {Ref} */

@@ -78,7 +78,7 @@ export async function optOut(mirror, resource, reason) {
 }
 
 /** Ends an opt-out, which is kept as a record. @param {Mirror} mirror @param {CleanupOptOut} optOut */
-export async function endOptOut(mirror, { metadata }) {
-  const ended = { spec: { expiresAt: nowText() } }
-  mirror.put('optOuts', await patch(`${path}/${encodeURIComponent(metadata.name)}`, ended))
+export async function endOptOut(mirror, { metadata: { name, uid } }) {
+  const ended = { metadata: { uid }, spec: { expiresAt: nowText() } }
+  mirror.put('optOuts', await patch(`${path}/${encodeURIComponent(name)}`, ended))
 }

@@ -29,6 +29,12 @@ export function formatAhead(at, now) {
   return formatDistance(Math.max(at, now), now)
 }
 
+/** What happens next, and when; a deletion that is held back is overdue. @param {{ what: string, at?: number, isEnd: boolean }} next @param {number} now */
+export function nextText({ what, at, isEnd }, now) {
+  if (at === undefined) return what
+  return isEnd && at < now - minute ? `was due ${formatDistance(at, now)}` : `${what} ${formatAhead(at, now)}`
+}
+
 const moments = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' })
 
 /** Date and time in the user's locale. @param {number | undefined} at */

@@ -3,6 +3,7 @@ const tones = {
   good: ['Awake', 'Waking', 'Active', 'Succeeded', 'Ready', 'OptedOut', 'Complete', 'Restored'],
   bad: [
     'Leaving',
+    'Held',
     'Deleting',
     'Failed',
     'Stalled',
@@ -20,7 +21,6 @@ const tones = {
   ],
   warn: [
     'Announced',
-    'Held',
     'Suspended',
     'Marked',
     'Notified',

@@ -62,8 +62,12 @@ export function cardsView({ title, lead, empty, lists, mirror, items, card, text
     element: h(
       'section.page',
       { 'aria-label': title },
-      h('div.heading', {}, h('h1', {}, title, ' ', count), h('div.filters', {}, ...filters.elements)),
-      h('p.lead', {}, lead),
+      h(
+        'div.heading',
+        {},
+        h('div', {}, h('h1', {}, title, ' ', count), h('p.lead', {}, lead)),
+        h('div.filters', {}, ...filters.elements),
+      ),
       grid.element,
       foot,
     ),

@@ -7,8 +7,8 @@ import { confirm } from '../dialogs.js'
 import { factList, h } from '../dom.js'
 import { endOptOut, liveOptOut, optOut } from '../opt-outs.js'
 import { nextOfMark, notifiedText } from '../managed-items.js'
-import { objectHref } from '../objects.js'
-import { exactMoment, formatAhead, formatMoment, parseTime } from '../time.js'
+import { isHere, objectHref } from '../objects.js'
+import { exactMoment, formatMoment, nextText, parseTime, withReadableTimes } from '../time.js'
 import { toneOf } from '../tones.js'
 import { actionButton, cardHead, cardsView, kindAndPlace } from './cards.js'
 import { openCascade } from './dependencies.js'
@@ -66,12 +66,12 @@ function markCard(candidate, { mirror, rights }) {
     ['Owner', status.owner?.address ?? 'none found'],
     ['Policy', spec.policy],
     ['Notified', [notifiedText(status) || 'not yet', notifiedAt(status)].filter(Boolean).join(', ')],
-    ['Why', rules || status.because || 'unknown'],
+    ['Why', rules || status.because || 'not known'],
   ]
+  if (status.message) facts.push(['Message', withReadableTimes(status.message)])
   if (optedOut?.spec.requestedBy) facts.push(['Opted out by', optedOut.spec.requestedBy])
   if (optedOut?.spec.reason) facts.push(['Reason', optedOut.spec.reason])
   const about = `${resource.name}${placeOf(resource)}`
-  const isHere = resource.provider === 'kubernetes' && !resource.cluster
   const askOptIn = () => optedOut && confirmOptIn(optedOut, candidate, mirror)
   return h(
     'article.card',
@@ -80,14 +80,14 @@ function markCard(candidate, { mirror, rights }) {
       resource,
       `${kindAndPlace(resource)}${placeOf(resource)}`,
       [state, optedOut ? 'good' : toneOf(state)],
-      isHere ? objectHref(resource) : undefined,
+      isHere(resource) ? objectHref(resource) : undefined,
     ),
     isKept ? h('p.big', {}, 'kept by an opt-out') : nextLine(next, spec.hold),
     factList(facts),
     h(
       'div.actions',
       {},
-      isHere && actionButton('Dependencies', () => openCascade(resource), { about: `of ${about}` }),
+      isHere(resource) && actionButton('Dependencies', () => openCascade(resource), { about: `of ${about}` }),
       optedOut
         ? actionButton('End opt-out', askOptIn, {
             about: `of ${about}`,
@@ -114,10 +114,10 @@ function notifiedAt({ notices = [] }) {
   return last && formatMoment(parseTime(last.at))
 }
 
-/** @param {{ what: string, at?: number } | undefined} next @param {boolean | undefined} isHeld */
+/** @param {ReturnType<typeof nextOfMark>} next @param {boolean | undefined} isHeld */
 function nextLine(next, isHeld) {
   if (next?.at === undefined) return h('p.big', {}, isHeld ? 'on hold' : 'no date yet')
-  return h('p.big', { title: exactMoment(next.at) }, `${next.what} ${formatAhead(next.at, Date.now())}`)
+  return h('p.big', { title: exactMoment(next.at) }, nextText(next, Date.now()))
 }
 
 /** What happens at the date of a mark, as a sentence. @param {CleanupCandidate} candidate @param {string} otherwise */
@@ -129,14 +129,13 @@ function dueText(candidate, otherwise) {
 /** @param {CleanupCandidate} candidate @param {Mirror} mirror */
 function confirmOptOut(candidate, mirror) {
   const { resource } = candidate.spec
-  const isHere = resource.provider === 'kubernetes' && !resource.cluster
   const path = [resource.kind.toLowerCase(), resource.namespace, resource.name].filter(Boolean).join('/')
   confirm({
     title: `Opt out ${resource.name}?`,
     text: `No system deletes ${resource.kind} ${resource.name}${placeOf(resource)} until the opt-out is ended. Without it, it is ${dueText(candidate, 'deleted when it is due')}.`,
     action: 'Opt out',
     reason: 'Reason',
-    ...(isHere ? { whatIf: { namespace: resource.namespace, assume: [`opt-out:${path}`] } } : {}),
+    ...(isHere(resource) ? { whatIf: { namespace: resource.namespace, assume: [`opt-out:${path}`] } } : {}),
     async run(reason) {
       await optOut(mirror, resource, reason)
       return `${resource.name} is opted out: no system deletes it`

@@ -51,7 +51,17 @@ const reasons = {
   'owners-gone': 'its owners were deleted',
   violates: 'a cleanup policy found it unused',
   deleted: 'a user deleted it',
+  'helm-release': 'its Helm release is uninstalled',
+  'pull-request-closed': 'its pull request is closed',
+  'pull-request-stale': 'no push and no use came for a long time',
+  unused: 'it was not used',
+  'max-age': 'it reached the maximum age of its class',
+  condition: 'the condition of its class is true',
+  evicted: 'its class was full and it was the least recently used',
 }
+
+/** What became of an object. @type {Record<string, string>} */
+const outcomes = { Recorded: 'Being deleted', Leaving: 'Being deleted', Gone: 'Deleted', Abandoned: 'Not deleted' }
 
 /** @param {unknown} manifest */
 function ownerIn(manifest) {
@@ -63,6 +73,7 @@ function ownerIn(manifest) {
 function departureCard(record, rights) {
   const { spec, status = {} } = record
   const { object, by } = spec
+  const { phase = 'Recorded' } = status
   const at = leftAt(record)
   /** @type {[string, string][]} */
   const facts = [
@@ -72,12 +83,12 @@ function departureCard(record, rights) {
   ]
   if (status.message) facts.push(['Message', status.message])
   if (status.waitingFor?.length) facts.push(['Waits for', status.waitingFor.join(', ')])
-  const canReturn = status.phase === 'Gone' && Boolean(spec.manifest || spec.pages)
+  const canReturn = phase === 'Gone' && Boolean(spec.manifest || spec.pages)
   const restore = () => confirmRestore(record)
   return h(
     'article.card',
     { 'aria-label': `${object.kind} ${object.name}` },
-    cardHead(object, kindAndPlace(object), [status.phase ?? 'Recorded', toneOf(status.phase)], hrefOf(record)),
+    cardHead(object, kindAndPlace(object), [outcomes[phase] ?? phase, toneOf(phase)], hrefOf(record)),
     h('p.when', { title: exactMoment(at) }, formatDistance(at, Date.now())),
     factList(facts),
     canReturn &&

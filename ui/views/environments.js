@@ -15,6 +15,7 @@ import {
   timeText,
   withReadableTimes,
 } from '../time.js'
+import { toneOf } from '../tones.js'
 import { weekChart } from '../week-chart.js'
 import { actionButton, cardHead, cardsView } from './cards.js'
 
@@ -63,10 +64,7 @@ function environmentCard(environment, parts) {
   /** @type {[string, Child][]} */
   const facts = [['Owner', status.owner ?? spec.owner ?? 'not known']]
   if (pull) facts.push(['Pull request', link(pull.url, `${number ? `#${number}` : pull.url}${state}`)])
-  facts.push(['Last used', moment(status.lastUsedAt, formatDistance) ?? 'not yet'])
-  if (status.power !== 'Asleep') facts.push(['Sleeps', moment(status.sleepsAt, formatAhead) ?? 'not by itself'])
-  else facts.push(['Wakes', moment(status.wakesAt, formatAhead) ?? 'by a request or by hand'])
-  facts.push(['Deleted', moment(status.deletesAt, formatAhead) ?? 'not by itself'])
+  facts.push(['Last used', moment(status.lastUsedAt, formatDistance) ?? 'not yet'], ...nextFacts(status))
   return h(
     'article.card',
     { 'aria-label': `Environment ${name}` },
@@ -77,6 +75,18 @@ function environmentCard(environment, parts) {
     weekChart(environment, Date.now()),
     h('div.actions', {}, ...actionsFor(environment, parts)),
   )
+}
+
+/** When it sleeps or wakes, and when it is deleted. @param {NonNullable<Environment['status']>} status @returns {[string, Child][]} */
+function nextFacts({ phase, power, sleepsAt, wakesAt, deletesAt }) {
+  if (phase === 'Deleting') return []
+  /** @type {[string, Child]} */
+  const deleted =
+    phase === 'Held' && deletesAt
+      ? ['Due', moment(deletesAt, formatDistance)]
+      : ['Deleted', moment(deletesAt, formatAhead) ?? 'not by itself']
+  if (power === 'Asleep') return [['Wakes', moment(wakesAt, formatAhead) ?? 'by a request or by hand'], deleted]
+  return [['Sleeps', moment(sleepsAt, formatAhead) ?? 'not by itself'], deleted]
 }
 
 /** @param {Environment} environment */
@@ -176,6 +186,7 @@ function confirmDelete(environment) {
     action: 'Delete now',
     tone: 'danger',
     reason: 'Name of the Namespace',
+    hint: '',
     whatIf: { namespace: name, assume: [`delete:namespace/${name}`] },
     async run(typed) {
       if (typed !== name) throw new Error(`Type ${name} to delete it.`)
@@ -198,11 +209,4 @@ function confirmDelete(environment) {
 function moment(text, format) {
   const at = parseTime(text)
   return at === undefined ? undefined : h('time', { dateTime: text, title: exactMoment(at) }, format(at, Date.now()))
-}
-
-/** @param {string} phase */
-function toneOf(phase) {
-  return (
-    { Awake: 'good', Waking: 'good', Asleep: 'calm', Announced: 'warn', Held: 'bad', Deleting: 'bad' }[phase] ?? 'plain'
-  )
 }

@@ -7,10 +7,11 @@ import { factList, fill, h, pill } from '../dom.js'
 import { managedItemsOf } from '../managed-items.js'
 import { readObject, refIn, yamlOf } from '../objects.js'
 import { rightsOf } from '../rights.js'
-import { exactMoment, formatAhead, formatDistance, formatMoment, parseTime, withReadableTimes } from '../time.js'
+import { exactMoment, formatDistance, formatMoment, nextText, parseTime, withReadableTimes } from '../time.js'
 import { actionButton, emptyNote, kindAndPlace, titleOf } from './cards.js'
 import { openCascade } from './dependencies.js'
 import { actionsFor } from './environments.js'
+import { actionsOfPipeline } from './pipelines.js'
 import { toneOf } from '../tones.js'
 
 const askEveryMs = 5000
@@ -114,17 +115,24 @@ function stateCard(ref, { mirror, rights }) {
   const item = managedItemsOf(mirror, now).find(({ object }) => isIt(object))
   if (!item) return false
   const { system, state, why, next } = item
-  const when = next?.at === undefined ? '' : ` ${formatAhead(next.at, now)} (${formatMoment(next.at)})`
+  const when = next?.at === undefined ? '' : ` (${formatMoment(next.at)})`
   const environment = ref.kind === 'Environment' && mirror.find('environments', ref.namespace, ref.name)
+  const pipeline = ref.kind === 'Pipeline' && mirror.find('pipelines', ref.namespace, ref.name)
   return h(
     'article.card.wide',
     { 'aria-label': 'State' },
-    h('header', {}, h('p.big', {}, next ? `${next.what}${when}` : 'nothing planned'), pill(state, toneOf(state))),
+    h(
+      'header',
+      {},
+      h('p.big', {}, next ? `${nextText(next, now)}${when}` : 'nothing planned'),
+      pill(state, toneOf(state)),
+    ),
     factList([
       ['Managed by', system],
       ['Why', withReadableTimes(why)],
     ]),
     environment && h('div.actions', {}, ...actionsFor(environment, { mirror, rights })),
+    pipeline && actionsOfPipeline(pipeline, rights),
   )
 }
 

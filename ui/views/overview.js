@@ -6,12 +6,12 @@
 /** @import { Rights } from './cards.js' */
 /** @import { Child, ListName, ManagedItem, View } from '../types.d.ts' */
 import { attentionOf } from '../attention.js'
-import { factList, fill, h, link, pill } from '../dom.js'
+import { factList, fill, h, link, pill, stateWords } from '../dom.js'
 import { openPanel } from '../dialogs.js'
 import { filterBar, namespaceOwners } from '../filters.js'
 import { kinds } from '../kinds.js'
 import { managedItemsOf } from '../managed-items.js'
-import { objectHref } from '../objects.js'
+import { isHere, objectHref, objectLink } from '../objects.js'
 import { rightsOf } from '../rights.js'
 import {
   exactMoment,
@@ -19,6 +19,7 @@ import {
   formatDistance,
   formatMoment,
   formatSpan,
+  nextText,
   parseTime,
   withReadableTimes,
 } from '../time.js'
@@ -73,7 +74,6 @@ export function overviewView({ mirror }) {
   const chips = systems.map((system) => systemChip(system, wanted, () => showWanted()))
   const filters = filterBar({
     label: 'Filter managed objects',
-    placeholder: 'Filter by name, kind, namespace, state',
     onChange: () => showWanted(),
   })
   const showWanted = () => {
@@ -178,9 +178,10 @@ function attentionRow(attention, parts) {
     {},
     h('span.sign', { 'aria-hidden': 'true' }, sign),
     pill(word, tone),
-    h('a', { href: objectHref(object) }, titleOf(object)),
+    objectLink(object, titleOf(object)),
     h('small', {}, kindAndPlace(object)),
-    h('span.why', {}, withReadableTimes(why), url !== '' && ' ', url !== '' && link(url, 'Open')),
+    h('span.why', { title: withReadableTimes(why) }, withReadableTimes(why)),
+    url !== '' && link(url, 'Open'),
     time !== '' && h('time', { title: exactMoment(at) }, time),
     h('span.actions', {}, ...attentionActions(attention, parts)),
   )
@@ -272,7 +273,7 @@ function textOf(item) {
   let text = texts.get(item)
   if (text === undefined) {
     const { object, state } = item
-    text = `${object.kind}/${object.name} ${object.namespace ?? ''} ${state}`
+    text = `${object.kind}/${object.name} ${object.namespace ?? ''} ${state} ${stateWords(state)}`
     texts.set(item, text)
   }
   return text
@@ -296,7 +297,7 @@ function itemRow(item) {
   const { object, state, next } = item
   const now = Date.now()
   const why = withReadableTimes(item.why)
-  const when = next?.at === undefined ? (next?.what ?? 'nothing planned') : `${next.what} ${formatAhead(next.at, now)}`
+  const when = next ? nextText(next, now) : 'nothing planned'
   return h(
     'div.stay',
     {},
@@ -333,14 +334,18 @@ function openItem({ object, system, state, since, next, why }) {
       ['Kind', `${object.kind} (${object.apiVersion})`],
       ['Namespace', object.namespace ?? 'none'],
       ['Managed by', system],
-      ['State', state],
+      ['State', stateWords(state)],
       ['Age', since === undefined ? 'unknown' : `${formatSpan(now - since)} (since ${formatMoment(since)})`],
       ['Next', next ? next.what : 'nothing planned'],
       ['When', when],
       ['Why', withReadableTimes(why)],
     ]),
-    h('p', {}, h('a', { href: objectHref(object), onclick: closePanel }, 'Events, history and YAML')),
-    h('div.actions', {}, object.uid && actionButton('What would be deleted with it?', () => openCascade(object))),
+    isHere(object) && h('p', {}, h('a', { href: objectHref(object), onclick: closePanel }, 'Events, history and YAML')),
+    h(
+      'div.actions',
+      {},
+      object.uid && isHere(object) && actionButton('What would be deleted with it?', () => openCascade(object)),
+    ),
   )
 }
 

@@ -5,7 +5,7 @@
 /** @import { Child } from '../types.d.ts' */
 import { ask, pause, session } from '../api.js'
 import { confirm } from '../dialogs.js'
-import { h, link, pill } from '../dom.js'
+import { h, link, pill, stateWords } from '../dom.js'
 import { drawGraph } from '../graph.js'
 import { kinds } from '../kinds.js'
 import { objectHref } from '../objects.js'
@@ -74,8 +74,7 @@ function pipelineCard(pipeline, denied) {
     'article.card.wide',
     { 'aria-label': `Pipeline ${metadata.name}` },
     cardHead(metadata, about, [state, toneOf(state)], objectHref({ ...kinds.pipelines, ...metadata })),
-    h('p.why', {}, withReadableTimes(why)),
-    pipelineActions(pipeline, denied),
+    h('div.heading', {}, h('p.why', {}, withReadableTimes(why)), pipelineActions(pipeline, denied)),
     h('div.picture', {}, wayOf(pipeline)),
     h('ol.way', {}, ...spec.environments.map((environment) => environmentBox(pipeline, environment.name, denied))),
     historyOf(pipeline),
@@ -98,7 +97,7 @@ function wayOf({ metadata, spec, status }) {
       also,
       name,
       kind: `${shortRevision(readyOn?.revision ?? '?').replace(/^.*sha\d+:/, '')} · ${since}`,
-      note: promotion ? `${promotion.phase} ${shortRevision(promotion.revision)}` : since,
+      note: promotion ? `${stateWords(promotion.phase)} ${shortRevision(promotion.revision)}` : since,
       tone,
     }
   })
@@ -232,6 +231,15 @@ function revisionsOf(pipeline, denied) {
       ),
     )
   return foldable(pipeline, `Revisions (${revisions.length})`, h('ul.revisions', {}, ...revisions.map(row)))
+}
+
+/** The buttons of a pipeline, on its own page. @param {Pipeline} pipeline @param {Rights} rights */
+export function actionsOfPipeline(pipeline, rights) {
+  const denied = deniedOf(pipeline, rights)
+  const decisions = Object.entries(pipeline.status?.environments ?? {}).flatMap(([name, { waitingApproval }]) =>
+    waitingApproval?.promotionId ? decisionButtons(pipeline, name, waitingApproval, denied) : [],
+  )
+  return h('div.actions', {}, ...decisions, pipelineActions(pipeline, denied))
 }
 
 /** @param {Pipeline} pipeline @param {string} denied */
@@ -440,7 +448,7 @@ function approvalBox(pipeline, environment, waiting, denied) {
   return h(
     'div.approval',
     {},
-    h('p', {}, `${revision} waits for approval (${given.length} of ${required})`),
+    h('p', {}, `${shortRevision(revision)} waits for approval (${given.length} of ${required})`),
     given.length > 0 && h('small', {}, `by ${given.map(({ approver }) => approver).join(', ')}`),
     h('div.actions', {}, ...decisionButtons(pipeline, environment, waiting, denied)),
   )
@@ -452,10 +460,10 @@ function approvalBox(pipeline, environment, waiting, denied) {
  * @param {NonNullable<EnvironmentStatus['waitingApproval']>} waiting
  * @param {string} denied
  */
-export function decisionButtons(pipeline, environment, { revision, promotionId }, denied) {
-  const about = `${revision} for ${environment}`
+export function decisionButtons(pipeline, environment, waiting, denied) {
+  const about = `${shortRevision(waiting.revision)} for ${environment}`
   const decide = (/** @type {'Approve' | 'Reject'} */ decision) =>
-    confirmDecision(pipeline, environment, { revision, promotionId, decision })
+    confirmDecision(pipeline, environment, { ...waiting, decision })
   return [
     actionButton('Reject', () => decide('Reject'), { about, denied }),
     actionButton('Approve', () => decide('Approve'), { tone: 'primary', about, denied }),
@@ -465,26 +473,37 @@ export function decisionButtons(pipeline, environment, { revision, promotionId }
 /**
  * @param {Pipeline} pipeline
  * @param {string} environment
- * @param {{ revision: string, promotionId?: string, decision: 'Approve' | 'Reject' }} options
+ * @param {NonNullable<EnvironmentStatus['waitingApproval']> & { decision: 'Approve' | 'Reject' }} options
  */
-function confirmDecision(pipeline, environment, { revision, promotionId, decision }) {
+function confirmDecision(pipeline, environment, { revision, promotionId, decision, required = 1, approvals = [] }) {
   const { name, namespace } = pipeline.metadata
+  const short = shortRevision(revision)
   const gates = pipeline.status?.environments?.[environment]?.gates ?? []
   const closed = gates.filter((gate) => gate.state !== 'Open' && gate.name !== 'approval')
   const waits = closed.map((gate) => `${gate.name} (${gate.message ?? gate.reason})`).join(', ')
   const isYes = decision === 'Approve'
+  const others = approvals.filter(
+    ({ decision, approver }) => decision === 'Approve' && approver !== session.user,
+  ).length
+  const missing = required - others - 1
+  const when =
+    missing > 0
+      ? `after ${missing} more approval${missing === 1 ? '' : 's'}`
+      : waits
+        ? `as soon as these gates are open: ${waits}`
+        : 'at once: no other gate is closed'
   confirm({
-    title: `${decision} ${revision}?`,
+    title: `${decision} ${short}?`,
     text: isYes
-      ? `${name} promotes ${revision} to ${environment} ${waits ? `as soon as these gates are open: ${waits}` : 'at once: no other gate is closed'}.`
-      : `${name} does not promote ${revision} to ${environment}.`,
+      ? `${name} promotes ${short} to ${environment} ${when}.`
+      : `${name} does not promote ${short} to ${environment}.`,
     action: decision,
     tone: isYes ? 'primary' : 'danger',
     reason: 'Comment',
     ...(isYes ? { whatIf: { namespace, assume: [`approve:${namespace}/${name}/${environment}`] } } : {}),
     async run(comment) {
       await createApproval(pipeline, { environment, decision, revision, promotionId, comment })
-      return `${revision} ${isYes ? 'approved' : 'rejected'} for ${environment}`
+      return `${short} ${isYes ? 'approved' : 'rejected'} for ${environment}`
     },
   })
 }

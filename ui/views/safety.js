@@ -1,11 +1,11 @@
 /** @import { Mirror } from '../mirror.js' */
 /** @import { View } from '../types.d.ts' */
-import { ask, messageIn, patch, unlessThere } from '../api.js'
+import { ApiError, ask, messageIn, patch, unlessThere } from '../api.js'
 import { CardGrid } from '../card-grid.js'
 import { confirm } from '../dialogs.js'
 import { fill, h, pill } from '../dom.js'
 import { managedItemsOf } from '../managed-items.js'
-import { objectHref } from '../objects.js'
+import { objectLink } from '../objects.js'
 import { rightsOf } from '../rights.js'
 import { formatDistance, formatMoment, nowText, parseTime, withReadableTimes } from '../time.js'
 import { actionButton, emptyNote, titleOf } from './cards.js'
@@ -110,7 +110,7 @@ function dueWithin(mirror, withinMs) {
 function heldPart(mirror) {
   const due = dueWithin(mirror, 0)
   const line = (/** @type {import('../types.d.ts').ManagedItem} */ { object, why }) =>
-    h('li', {}, h('a', { href: objectHref(object) }, `${object.kind} ${titleOf(object)}`), ` ${withReadableTimes(why)}`)
+    h('li', {}, objectLink(object, `${object.kind} ${titleOf(object)}`), ` ${withReadableTimes(why)}`)
   const rest = due.length - shownHeld
   return h(
     'section',
@@ -181,12 +181,11 @@ function closeBreaker(circuits, mirror) {
     text: `The counts start anew. ${dueText(mirror)} Check the departures first.`,
     action: 'Close breaker',
     tone: 'danger',
-    run: () =>
-      change(
-        mirror,
-        { ...closed, breaker: 'closed', because: null, openedAt: null, closedAt: nowText() },
-        'The circuit breaker is closed',
-      ),
+    run: changeSeen(
+      mirror,
+      () => ({ ...closed, breaker: 'closed', because: null, openedAt: null, closedAt: nowText() }),
+      'The circuit breaker is closed',
+    ),
   })
 }
 
@@ -220,8 +219,9 @@ function pauseSwitch({ isPaused }, mirror) {
         text: isPaused ? dueText(mirror) : `No system deletes anything until you resume. ${soonText(mirror)}`,
         action: isPaused ? 'Resume' : 'Pause',
         tone: isPaused ? 'danger' : 'primary',
-        run: () =>
-          change(mirror, { paused: String(!isPaused) }, isPaused ? 'Deletions are running' : 'Deletions are paused'),
+        run: isPaused
+          ? changeSeen(mirror, () => ({ paused: 'false' }), 'Deletions are running')
+          : () => change(mirror, { paused: 'true' }, 'Deletions are paused'),
       }),
   }
 }
@@ -240,12 +240,9 @@ function dryRunSwitch({ isDryRun }, mirror) {
         text: isDryRun ? dueText(mirror) : `Systems decide and report, but delete nothing. ${soonText(mirror)}`,
         action: isDryRun ? 'Turn off dry run' : 'Turn on dry run',
         tone: isDryRun ? 'danger' : 'primary',
-        run: () =>
-          change(
-            mirror,
-            { dryRun: String(!isDryRun) },
-            isDryRun ? 'Dry run is off' : 'Dry run is on: nothing is deleted',
-          ),
+        run: isDryRun
+          ? changeSeen(mirror, () => ({ dryRun: 'false' }), 'Dry run is off')
+          : () => change(mirror, { dryRun: 'true' }, 'Dry run is on: nothing is deleted'),
       }),
   }
 }
@@ -261,6 +258,23 @@ function switchCard({ title, state: [word = '', colour], text, action, tone, onA
     h('p', {}, text),
     h('div.actions', {}, actionButton(action, onAsk, { tone, denied })),
   )
+}
+
+/**
+ * A change that lets deletions go on: only while the switches are as they are now. A breaker that opened meanwhile stays open.
+ * @param {Mirror} mirror @param {() => Record<string, string | null>} data @param {string} done
+ */
+function changeSeen(mirror, data, done) {
+  const { resourceVersion } = mirror.find('door', 'sojourn-system', 'sojourn-door')?.metadata ?? {}
+  return async () => {
+    const body = { metadata: { resourceVersion }, data: data() }
+    const written = await patch(`${path}/sojourn-door`, body).catch((error) => {
+      if (!(error instanceof ApiError) || error.status !== 409) throw error
+      throw new Error('The safeguards were changed meanwhile. Close this and look at them again.', { cause: error })
+    })
+    mirror.put('door', written)
+    return done
+  }
 }
 
 /** @param {Mirror} mirror @param {Record<string, string | null>} data @param {string} done */

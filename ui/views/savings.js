@@ -81,10 +81,17 @@ function reportParts(reports, { range, by, unit }) {
       ),
       notCounted(uncounted),
     ]
+  // Currencies are never added.
+  const charts =
+    unit === 'cost'
+      ? Map.groupBy(rows, ({ currency }) => currency)
+          .values()
+          .toArray()
+      : [rows]
   return [
     h('div.figures', {}, ...totals(rows)),
     toolbar,
-    dayBars(rows, { unit, since: range > 60 ? (rows[0]?.day ?? since) : since, today }),
+    ...charts.map((own) => dayBars(own, { unit, since: range > 60 ? (rows[0]?.day ?? since) : since, today })),
     savingsTable(rows, by),
     notCounted(uncounted),
     explanation(),

@@ -1,10 +1,11 @@
 import { escapeHtml } from '../../notices/html.ts'
+import { page } from '../../notices/page.ts'
 import type { Route, RouteResponse } from '../../runtime/http/route.ts'
 import type { LoginState, Oidc, Said } from './oidc.ts'
 import { attributes, cookiesOf, expired, type Proof, type SessionPorts, type Sessions } from './sessions.ts'
 
 interface OidcRoutePorts extends Pick<SessionPorts, 'seal' | 'clock'> {
-  readonly oidc: Oidc
+  readonly oidc: Pick<Oidc, 'begin' | 'finish'>
   readonly sessions: Sessions
   /** The session of a user, or why there is none. */
   readonly prove: (said: Said) => Promise<Proof | string>
@@ -14,7 +15,10 @@ const purpose = 'login'
 const loginMs = 600_000
 /** The callback comes from the provider's site: a Strict cookie would not be sent with it. */
 const loginAttributes = attributes.replace('Strict', 'Lax')
-const cookieOf = (state: string) => `__Host-sojourn-login-${state.slice(0, 12)}`
+const cookiePrefix = '__Host-sojourn-login-'
+const cookieOf = (state: string) => cookiePrefix + state.slice(0, 12)
+/** Sign-ins that a browser may have begun. A site that begins more in the user's browser would fill the head of each request. */
+const maxLogins = 4
 
 /** Sign-in at the provider and the way back. All state is in cookies, so that any replica can answer the callback. */
 export function oidcRoutes({ oidc, sessions, seal, clock, prove }: OidcRoutePorts): readonly Route[] {
@@ -26,10 +30,12 @@ export function oidcRoutes({ oidc, sessions, seal, clock, prove }: OidcRoutePort
       handle(request).catch((error: unknown) => failed(`The provider could not be used: ${(error as Error).message}.`)),
   })
   return [
-    route('/auth/login', async () => {
+    route('/auth/login', async (request) => {
       const { url, login } = await oidc.begin(clock.now() + loginMs)
+      // Browsers send the oldest first.
+      const begun = [...cookiesOf(request).keys()].filter((name) => name.startsWith(cookiePrefix))
       const cookie = `${cookieOf(login.state)}=${seal.seal(purpose, login)}; Max-Age=${loginMs / 1000}; ${loginAttributes}`
-      return redirect(url, [cookie])
+      return redirect(url, [cookie, ...begun.slice(0, 1 - maxLogins).map(expired)])
     }),
     route('/auth/callback', async (request) => {
       const name = cookieOf(request.query.state ?? '')
@@ -50,6 +56,5 @@ function redirect(location: string, cookies: string[]): RouteResponse {
 }
 
 function failed(message: string): RouteResponse {
-  const page = `<!doctype html><html lang="en"><title>Sojourn</title><h1>You are not signed in</h1><p>${escapeHtml(message)}</p><p><a href="/">Sign in again</a></p></html>`
-  return { status: 403, headers: { 'content-type': 'text/html; charset=utf-8' }, body: page }
+  return page(403, 'You are not signed in', `<p>${escapeHtml(message)}</p><p><a href="/">Sign in again</a></p>`)
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { Client } from '../../client/client.ts'
+import { Client } from '../../client/client.ts'
 import type { ApiRequest, Transport } from '../../kube/transport.ts'
 import type { RouteRequest, RouteResponse } from '../../runtime/http/route.ts'
 import { isReadable, namespacesRoute, readRoutes } from './reads.ts'
@@ -106,7 +106,11 @@ describe('one user cannot take the dashboard from the others', () => {
 
   it('is asked for its namespaces once in a while, however often a page wants them', async () => {
     let lists = 0
-    const client = { list: () => Promise.resolve((lists++, { items: [] })) } as unknown as Client
+    const client = new Client((request) => {
+      lists++
+      expect(request.path).toBe('/api/v1/namespaces')
+      return Promise.resolve({ status: 200, headers: {}, body: { metadata: {}, items: [] } })
+    })
     const route = namespacesRoute({
       clientAs: () => client,
       own: client,
@@ -117,5 +121,24 @@ describe('one user cannot take the dashboard from the others', () => {
     expect(lists).toBe(1)
     await route.handle({ ...given({}), user: { name: 'ada', groups: [] } })
     expect(lists).toBe(2)
+  })
+
+  it('finds the namespace of a tenant among thousands', async () => {
+    const answer = (body: unknown, status = 200) => Promise.resolve({ status, headers: {}, body })
+    const names = Array.from({ length: 1200 }, (_, index) => ({ metadata: { name: `pr-${1000 + index}` } }))
+    const own = new Client(({ query = {} }) => {
+      const from = Number(query.continue ?? 0)
+      const next = from + Number(query.limit)
+      const metadata = next < names.length ? { continue: String(next) } : {}
+      return answer({ metadata, items: names.slice(from, next) })
+    })
+    const tenant = new Client(({ method, body }) => {
+      if (method === 'GET') return answer({ kind: 'Status', reason: 'Forbidden', message: 'no', code: 403 }, 403)
+      const { spec } = body as { spec: { resourceAttributes: { namespace: string } } }
+      return answer({ status: { allowed: spec.resourceAttributes.namespace === 'pr-2150' } })
+    })
+    const clock = { now: () => 0 } as never
+    const route = namespacesRoute({ clientAs: () => tenant, own, clock, events: { record: () => {} } })
+    expect((await route.handle(given({}))).body).toEqual({ names: ['pr-2150'] })
   })
 })

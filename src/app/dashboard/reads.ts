@@ -114,11 +114,14 @@ export function isReadable(path: string): boolean {
 }
 
 const namesMs = 30_000
+/** Where there are many, the answer is kept for longer: 2,000 for two minutes. */
+const eachMs = 60
+const maxNames = 5000
 const list = { verb: 'list', group: 'sojourn.dev', resource: 'environments' }
 /** `GET /sojourn/v1alpha1/namespaces`: those whose environments the user may list. */
 export function namespacesRoute({ clientAs, own, clock }: PagePorts): Route {
   /** Each costs a review of every namespace. */
-  const known = new BoundedMap<string, { readonly at: number; readonly names: Promise<readonly string[]> }>(1000)
+  const known = new BoundedMap<string, { until: number; readonly names: Promise<readonly string[]> }>(1000)
   return {
     method: 'GET',
     path: '/sojourn/v1alpha1/namespaces',
@@ -126,24 +129,26 @@ export function namespacesRoute({ clientAs, own, clock }: PagePorts): Route {
     async handle({ user }) {
       if (!user) return signInFirst
       const key = JSON.stringify([user.name, user.groups])
-      let found = known.get(key)
-      if (!found || clock.now() - found.at > namesMs) {
-        found = { at: clock.now(), names: namesFor(clientAs(user), own) }
-        known.set(key, found)
-        found.names.catch(() => known.delete(key))
-      }
+      const before = known.get(key)
+      if (before && clock.now() <= before.until) return { status: 200, body: { names: await before.names } }
+      const asked = namesFor(clientAs(user), own)
+      const found = { until: Infinity, names: asked.then(({ names }) => names) }
+      known.set(key, found)
+      asked.then(
+        ({ of }) => (found.until = clock.now() + Math.max(namesMs, of * eachMs)),
+        () => known.delete(key),
+      )
       return { status: 200, body: { names: await found.names } }
     },
   }
 }
 
-async function namesFor(client: Client, own: Client): Promise<readonly string[]> {
-  const read = (by: Client) => by.list(namespaces, { limit: 500, metadataOnly: true })
-  const { items } = await read(client).catch((error: unknown) => {
-    if (isStatusError(error, 'Forbidden')) return read(own)
+/** The names of those that the user may list, and of how many. */
+async function namesFor(client: Client, own: Client): Promise<{ names: readonly string[]; of: number }> {
+  const all = await allNames(client).catch((error: unknown) => {
+    if (isStatusError(error, 'Forbidden')) return allNames(own)
     throw error
   })
-  const all = items.map(({ metadata }) => metadata.name)
   const names: string[] = []
   for (let from = 0; from < all.length; from += 20) {
     const some = all.slice(from, from + 20)
@@ -152,5 +157,14 @@ async function namesFor(client: Client, own: Client): Promise<readonly string[]>
     )
     names.push(...some.filter((_, index) => mayList[index]))
   }
-  return names.toSorted()
+  return { names: names.toSorted(), of: all.length }
+}
+
+async function allNames(client: Client): Promise<readonly string[]> {
+  const all: string[] = []
+  for await (const { items } of client.listAll(namespaces, { limit: maxItems, metadataOnly: true })) {
+    all.push(...items.map(({ metadata }) => metadata.name))
+    if (all.length >= maxNames) break
+  }
+  return all
 }

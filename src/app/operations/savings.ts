@@ -1,5 +1,5 @@
 import { sojournNamespace } from '../../apis/group.ts'
-import { addRow, savingsReport, type SavingsReport, type SavingsRow } from '../../apis/savings-report.ts'
+import { addRow, savedAmounts, savingsReport, type SavingsReport, type SavingsRow } from '../../apis/savings-report.ts'
 import type { Client } from '../../client/client.ts'
 
 export { notCounted } from '../../systems/savings/decision/letters.ts'
@@ -24,7 +24,10 @@ export async function readSavings(client: Client, since: string): Promise<Saving
 }
 
 /** Totals of one group, and the part of their cost that sleep saved. */
-export type GroupedSavings = SavingsRow & { readonly group: string; readonly asleep: number }
+export type GroupedSavings = Pick<SavingsRow, (typeof savedAmounts)[number] | 'currency'> & {
+  readonly group: string
+  readonly asleep: number
+}
 
 /** Sums rows by a field, the largest cost first; days in order. Currencies are never added. */
 export function grouped(rows: Savings['rows'], by: Grouping | 'total'): readonly GroupedSavings[] {
@@ -38,7 +41,10 @@ export function grouped(rows: Savings['rows'], by: Grouping | 'total'): readonly
   }
   const groups = [...totals].map(([key, total]) => {
     const [group = ''] = JSON.parse(key) as readonly string[]
-    return { ...total, group, asleep: asleep.get(key)?.cost ?? 0 }
+    // Not the fields of the first row: a group may have rows of many namespaces, owners and days.
+    const amounts = savedAmounts.flatMap((name) => (total[name] === undefined ? [] : [[name, total[name]] as const]))
+    const sums: Pick<SavingsRow, (typeof savedAmounts)[number]> = Object.fromEntries(amounts)
+    return { group, currency: total.currency, ...sums, asleep: asleep.get(key)?.cost ?? 0 }
   })
   const byName = (left: GroupedSavings, right: GroupedSavings) => (left.group < right.group ? -1 : 1)
   return groups.toSorted((left, right) =>

@@ -28,6 +28,10 @@ describe('savings', () => {
     ])
     const found = await readSavings(world.client, '2026-01-01')
     const [total] = grouped(found.rows, 'total')
+    // A sum names no namespace, owner or day: it may be of many.
+    expect(Object.keys(total ?? {}).toSorted()).toEqual(
+      ['asleep', 'cost', 'cpuSeconds', 'currency', 'group', 'memoryGiBSeconds'].toSorted(),
+    )
     expect(total?.memoryGiBSeconds).toBeCloseTo(14 * 3600, 3)
     // 7 core hours at 0.031611 and 14 GiB hours at 0.004237.
     expect(total?.cost).toBeCloseTo(0.221277 + 0.059318, 6)

@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { deployments } from '../../../src/kube/core-types.ts'
 import { bond, type Bond } from '../../../src/apis/bond.ts'
+import type { KubeObject } from '../../../src/kube/object.ts'
 import { chromiumPath } from './chromium.ts'
 import { Visitor } from './dashboard-page.ts'
 import { createFamily, dashboardObjects, startDashboardWorld, type DashboardWorld } from './dashboard-world.ts'
@@ -38,7 +39,7 @@ describe.skipIf(!chromiumPath)('the dashboard in Chromium', { timeout: 120_000 }
 
   it('lists a Cleaner and opens its details with Enter', async () => {
     const page = await at('Overview')
-    await page.getByRole('option', { name: /preview-142 Cleaner.*NotExpired.*expires in 2 h/ }).waitFor()
+    await page.getByRole('option', { name: /preview-142 Cleaner.*Not expired.*expires in 2 h/ }).waitFor()
     await page.getByLabel('Filter managed objects').fill('preview')
     await page.getByRole('listbox', { name: 'Managed objects' }).focus()
     await page.keyboard.press('Home')
@@ -59,6 +60,14 @@ describe.skipIf(!chromiumPath)('the dashboard in Chromium', { timeout: 120_000 }
   it('shows names and messages of the API as text, never as HTML', async () => {
     const page = await at('Cleanup')
     await page.getByText('onerror=alert').waitFor()
+  })
+
+  it('turns no text around that comes behind a direction mark of the API', async () => {
+    const page = await at('Cleanup')
+    const given = dashboardObjects().find(({ kind }) => kind === 'CleanupCandidate')! as KubeObject & { status: object }
+    const status = { ...given.status, owner: { address: 'a\u202egro.live@b', source: 'annotation' } }
+    await world.create({ ...given, metadata: { name: 'candidate-turned' }, status })
+    await page.getByRole('article').getByText('a\ufffdgro.live@b', { exact: true }).waitFor()
   })
 
   it('shows the last day of each on-demand service', async () => {

@@ -39,6 +39,20 @@ describe.skipIf(!chromiumPath)('the dashboard with incomplete data', () => {
     expect(await page.evaluate('told')).toEqual(['The API cannot be reached; retrying', 'Watching the API'])
   })
 
+  it('says that it is not live when the network swallows its requests without an error', async () => {
+    await visitor.asAdministrator()
+    await visitor.go('Overview')
+    const { page } = visitor
+    await page.getByRole('option', { name: /preview-142/ }).waitFor()
+    const held = new Set<() => void>()
+    await page.route(/\/apis?\//, () => new Promise<void>((resolve) => held.add(resolve)))
+    const lost = page.getByRole('alert').getByText('This page shows the state of')
+    await lost.waitFor({ timeout: 30_000 })
+    await page.unroute(/\/apis?\//)
+    for (const resolve of held) resolve()
+    await lost.waitFor({ state: 'hidden', timeout: 30_000 })
+  })
+
   it('says who could not be notified of a mark, and that a held mark is not deleted', async () => {
     const given = dashboardObjects().find(({ kind }) => kind === 'CleanupCandidate')!
     const spec = given.spec as CandidateSpec

@@ -55,4 +55,15 @@ describe.skipIf(!chromiumPath)('the Savings page', { timeout: 120_000 }, () => {
     ])
     expect(visitor.page.url()).toContain('#savings/30/owner/cost')
   })
+
+  it('draws each currency by itself', async () => {
+    const day = formatTime(Date.now() - 2 * 86_400_000).slice(0, 10)
+    const { apiVersion, kind } = savingsReport
+    const rows = [{ system: 'activator', state: 'Asleep', namespace: 'c', currency: 'EUR', cpuSeconds: 60, cost: 9 }]
+    const metadata = { name: `savings-${day}`, namespace: 'sojourn-system' }
+    await world.create({ apiVersion, kind, metadata, spec: { day, accruedTo: formatTime(Date.now()), rows } })
+    await visitor.page.reload()
+    await visitor.page.getByRole('img', { name: /Cost a day from .*3.50 USD in all/ }).waitFor()
+    await visitor.page.getByRole('img', { name: /Cost a day from .*9.00 EUR in all/ }).waitFor()
+  })
 })

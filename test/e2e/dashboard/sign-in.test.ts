@@ -148,6 +148,19 @@ describe('sign-in of `sojourn up`', { timeout: 120_000 }, () => {
       visitor.forgive('401')
     })
 
+    it('shows nothing of one user in a tab that became another user’s', async () => {
+      await visitor.open()
+      await visitor.signIn()
+      const { page } = visitor
+      const link = await call('/auth/link', { authorization: `Bearer ${world.tokens.get('sojourn:viewer')}` })
+      const second = await page.context().newPage()
+      await second.goto(`${world.url}${(JSON.parse(link.body) as { path: string }).path}`)
+      await second.getByText('sojourn:viewer').waitFor()
+      await page.getByText('sojourn:viewer').waitFor()
+      expect(await page.getByText('system:admin').count()).toBe(0)
+      visitor.complaints = []
+    })
+
     it('signs out in all tabs', async () => {
       await visitor.open()
       await visitor.signIn()

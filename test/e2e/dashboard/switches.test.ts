@@ -208,7 +208,7 @@ describe.skipIf(!chromiumPath)('every switch of the dashboard', () => {
     const { page } = await openAt('Pipelines')
     const card = page.getByRole('article', { name: 'Pipeline blog' })
     // Pipelines that wait for approval come first.
-    await page.locator('article').first().and(card).getByText('AwaitingApproval').first().waitFor()
+    await page.locator('article').first().and(card).getByText('Awaiting approval').first().waitFor()
     await card.getByRole('button', { name: 'Reject v1.4.0 for prod' }).click()
     await page.getByRole('dialog').getByRole('textbox').fill('not on a Friday')
     await visitor.inDialog('Reject')
@@ -246,6 +246,27 @@ describe.skipIf(!chromiumPath)('every switch of the dashboard', () => {
     await page.getByRole('dialog').waitFor({ state: 'detached' })
     const { data = {} } = await world.client.get<StoredObject & { data?: Record<string, string> }>(configMaps, place)
     expect(data).not.toHaveProperty(['circuit.team'])
+  })
+
+  it('closes no breaker that opened while the dialog was open', async () => {
+    const { page } = await openAt('Safety')
+    const place = { namespace: 'sojourn-system', name: 'sojourn-door' }
+    const set = (data: Record<string, string | null>) =>
+      world.client.patch(configMaps, place, { type: 'merge', body: { data } })
+    await set({ 'circuit.team': 'too many in team' })
+    await page.getByText('open in 1 namespace').waitFor()
+    await page.getByRole('button', { name: 'Close breaker', exact: true }).click()
+    await set({ breaker: 'open', because: 'too many everywhere' })
+    await visitor.inDialog('Close breaker')
+    await page.getByRole('dialog').getByText('The safeguards were changed meanwhile').waitFor()
+    expect(await door()).toEqual({ ...calm, breaker: 'open' })
+    expect(visitor.complaints.splice(0)).toEqual([expect.stringContaining('status of 409')])
+    await visitor.inDialog('Cancel')
+    await page.getByText('too many everywhere').first().waitFor()
+    await page.getByRole('button', { name: 'Close breaker', exact: true }).click()
+    await visitor.inDialog('Close breaker')
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+    expect(await door()).toEqual(calm)
   })
 
   it('shows a viewer everything, and says of each button why it cannot be used', async () => {
