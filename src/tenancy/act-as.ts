@@ -10,7 +10,7 @@ import { recordedCreator, type Creator } from './creator-record.ts'
 /** What operators of a cluster with several tenants choose. */
 export interface TenancyOptions {
   /** The ServiceAccount that acts for objects which name none. Defaults to none. */
-  readonly defaultServiceAccount?: string
+  readonly defaultServiceAccount?: string | undefined
   /** Whether objects that name no ServiceAccount are refused. Defaults to false. */
   readonly requireServiceAccount?: boolean
   /** What becomes of objects without a recorded creator: confined to their namespace, or held. Defaults to Confine. */

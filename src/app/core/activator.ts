@@ -11,7 +11,7 @@ import type { Started } from './systems.ts'
 /** Starts the activator: alone, or as one of several replicas. */
 export async function startActivatorRole(instance: Instance): Promise<Started> {
   const { config, client, informers, events, metrics, log, clock, lifecycle } = instance
-  const { drainMs, drainDelayMs, proxless, part } = config.activator
+  const { drainMs, drainDelayMs, proxless, activatorPart: part } = config.activator
   for (const name of proxless.unneeded) log.info('variable no longer needed', { name })
   const fleet = lifecycle.isReplicated ? await openFleet({ client, clock, log }, fleetOptions(instance)) : undefined
   const running = await startActivator(
@@ -52,8 +52,9 @@ const handoverAloneMs = 1500
 
 function startOptions(instance: Instance, hasReplicas: boolean): StartOptions {
   const { config, external } = instance
-  const { address, companions, tlsPort, tlsPolicy, checkPort, proxyProtocol, proxless } = config.activator
-  const { requireDomainGrant, domainReleaseMs, trustedProxies, accessLog, compatibility, part } = config.activator
+  const { proxyAddress, companions, proxyTlsPort: tlsPort, tlsPolicy, checkPort, proxyProtocol } = config.activator
+  const { requireDomainGrant, domainReleaseAfterMs, trustedProxies, accessLog, compatibility } = config.activator
+  const { proxless, activatorPart: part } = config.activator
   return {
     ...proxless.options,
     limits: { ...proxless.limits, trustedProxies },
@@ -66,13 +67,13 @@ function startOptions(instance: Instance, hasReplicas: boolean): StartOptions {
     dryRun: config.dryRun || part === 'proxy',
     part,
     requireDomainGrant,
-    domainReleaseMs,
+    domainReleaseMs: domainReleaseAfterMs,
     compatibility,
     ...(tlsPort === undefined ? {} : { tlsPort }),
     ...(checkPort === undefined ? {} : { checkPort }),
     ...takeoverOptions(instance),
     ...external.activator,
-    ...(companions && hasReplicas && address !== undefined ? { companionPort: config.proxyPort } : {}),
+    ...(companions && hasReplicas && proxyAddress !== undefined ? { companionPort: config.proxyPort } : {}),
   }
 }
 
@@ -92,10 +93,15 @@ function takeoverOptions({ config, external, lifecycle }: Instance): Pick<StartO
 
 function fleetOptions(instance: Instance) {
   const { host } = instance.config
-  const { name = `${hostname()}-${process.pid}`, peerPort, peerLeaseMs: leaseMs, part } = instance.config.activator
-  return { name, host, port: peerPort, address: addressOf(instance), leaseMs, part }
+  const {
+    name = `${hostname()}-${process.pid}`,
+    peerPort,
+    peerLeaseMs: leaseMs,
+    activatorPart,
+  } = instance.config.activator
+  return { name, host, port: peerPort, address: addressOf(instance), leaseMs, part: activatorPart }
 }
 
 function addressOf({ config: { host, activator } }: Instance): string {
-  return activator.address ?? (isAnyAddress(host) ? '127.0.0.1' : host)
+  return activator.proxyAddress ?? (isAnyAddress(host) ? '127.0.0.1' : host)
 }

@@ -115,10 +115,10 @@ export const systems: Readonly<Partial<Record<Role, StartSystem>>> = {
     const { askOpenCost } = await import('../../systems/savings/opencost.ts')
     const leading = leaderPorts(instance, 'environments')
     const network = networks.administrators
-    const { opencostUrl: url, mailChannels: channels, ...counting } = config.savings
+    const { opencostUrl: url, savingsMail: channels, savingsHorizonMs: horizonMs, prices } = config.savings
     const askPrices = url ? (given: Prices) => askOpenCost(url, network.http, given) : undefined
     const common = { client, informers, ports: leading }
-    const accountant = new Accountant({ ...common, ...counting, askPrices, ...external.savings })
+    const accountant = new Accountant({ ...common, horizonMs, prices, askPrices, ...external.savings })
     lifecycle.run('environments', accountant.controller)
     lifecycle.onStop(() => accountant.close())
     if (channels.length === 0) return

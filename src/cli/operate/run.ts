@@ -34,8 +34,7 @@ Examples:
       : (await import('../../app/cluster/run.ts')).startRun
     const { signal } = io
     const cluster = findConfig({ flags, io }, io.env.KUBE_CONFIG_PATH)
-    const named = cluster.context === undefined ? {} : { clusterName: cluster.context }
-    const running = await start({ ...named, ...config }, cluster, {
+    const running = await start({ ...config, clusterName: config.clusterName ?? cluster.context }, cluster, {
       log: logUnhandled(createLog(config, io)),
       signal,
     }).catch((error: unknown) => {

@@ -1,5 +1,5 @@
 import { readConfig } from '../../app/config/config.ts'
-import { savingsFlags } from '../../app/config/savings-config.ts'
+import { savingsSettings } from '../../app/config/savings-config.ts'
 import {
   grouped,
   groupings,
@@ -47,7 +47,7 @@ Examples:
     },
     'dry-run': { type: 'boolean', help: 'Price what would happen if every dry run were turned off' },
     for: { type: 'string', value: 'DURATION', help: 'How far --what-if and --dry-run look ahead (default: 30d)' },
-    prices: savingsFlags.prices,
+    prices: savingsSettings.prices.flag,
   },
   async run(call) {
     const { flags } = call
