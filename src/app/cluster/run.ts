@@ -19,20 +19,15 @@ import { observingTransport } from './observing-transport.ts'
 import { reachCluster } from './reach-cluster.ts'
 import { RouteTable } from '../core/route-table.ts'
 import { clusterAccess, startSideServer } from './side-server.ts'
-import { startSystems, whenReady } from '../core/systems.ts'
+import { startSystems, whenReady, type Addresses } from '../core/systems.ts'
 import { EnvironmentAdmission } from '../../admission/environment-admission.ts'
 import { recordCreatorRoute, validateRoute } from '../../admission/webhook.ts'
 
 /** A running `sojourn run`. */
-export interface Run {
+export interface Run extends Addresses {
   readonly server: string
   /** Where health, metrics and the routes of the systems are served. */
   readonly url: string
-  /** The activator's HTTP and HTTPS addresses, if it runs here. */
-  readonly proxy?: string
-  readonly tls?: string
-  /** Where other proxies ask whether a workload is up, if configured. */
-  readonly check?: string
   /** Resolves with who leads, when another replica has taken a role over: then this process must exit. */
   readonly replaced: Promise<string>
   stop(): Promise<void>
@@ -108,14 +103,13 @@ export async function startRun(config: Config, cluster: ClusterConfig, ports: Ru
   const started = await unlessAborted(startSystems(instance, config.only), signal)
   isReady = () => (started.isReady?.() ?? true) && (!canDelete(config.only) || instance.door.state !== undefined)
   await unlessAborted(whenReady(started, instance), signal)
+  const { isReady: _, ...addresses } = started
   const stack = opened.move()
   return {
     server,
     url: side.url,
     replaced: leadership.replaced,
-    ...(started.proxyPort === undefined ? {} : { proxy: `http://${config.host}:${started.proxyPort}` }),
-    ...(started.checkPort === undefined ? {} : { check: `http://${config.host}:${started.checkPort}` }),
-    ...(started.proxyTlsPort === undefined ? {} : { tls: `https://${config.host}:${started.proxyTlsPort}` }),
+    ...addresses,
     stop: () => stack.disposeAsync(),
   }
 }

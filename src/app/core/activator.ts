@@ -35,10 +35,12 @@ export async function startActivatorRole(instance: Instance): Promise<Started> {
   })
   const isReady = () => !isStopping && activator.ready && (fleet?.peers.joined ?? true)
   if (part === 'scaler') return { isReady }
+  const at = (scheme: string, port: number | undefined) =>
+    port === undefined ? undefined : `${scheme}://${config.host}:${port}`
   return {
-    proxyPort: running.port,
-    ...(running.tlsPort === undefined ? {} : { proxyTlsPort: running.tlsPort }),
-    ...(running.checkPort === undefined ? {} : { checkPort: running.checkPort }),
+    proxy: `http://${config.host}:${running.port}`,
+    tls: at('https', running.tlsPort),
+    check: at('http', running.checkPort),
     isReady,
   }
 }

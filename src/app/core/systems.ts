@@ -12,11 +12,15 @@ import { promoterRoute } from './promoter-route.ts'
 /** Starts one system on an instance, on the embedded server and on a real cluster alike. */
 type StartSystem = (instance: Instance) => void | Started | Promise<void | Started>
 
+/** Where the activator listens, if it runs here: for HTTP, for HTTPS, and for other proxies that ask whether a workload is up. */
+export interface Addresses {
+  readonly proxy?: string
+  readonly tls?: string | undefined
+  readonly check?: string | undefined
+}
+
 /** What a started system reports. */
-export interface Started {
-  readonly proxyPort?: number
-  readonly proxyTlsPort?: number
-  readonly checkPort?: number
+export interface Started extends Addresses {
   /** Whether it can do its work; always, where it is missing. */
   readonly isReady?: () => boolean
 }

@@ -41,19 +41,16 @@ import { recordAccess } from './record-access.ts'
 import { userDeletionRecords } from './user-deletion-records.ts'
 import { RouteTable } from '../core/route-table.ts'
 import { isAnyAddress } from '../core/networks.ts'
-import { startSystems, whenReady } from '../core/systems.ts'
+import { startSystems, whenReady, type Addresses } from '../core/systems.ts'
 
 const nodeName = 'sojourn'
 /** The controllers of this process. A user of its own, so that nothing they create counts as created by an administrator. */
 const sojournUser: User = { name: 'system:sojourn', groups: ['system:masters'] }
 
 /** A running `sojourn up`. */
-export interface Up {
+export interface Up extends Addresses {
   readonly api: string
   readonly proxy: string
-  /** The proxy's HTTPS address and the address of its check endpoint, where they are configured. */
-  readonly tls?: string
-  readonly check?: string
   readonly kubeconfig: string
   /** A link that signs one browser in as the administrator, once, within ten minutes. */
   dashboardLink(): string
@@ -126,7 +123,7 @@ export async function startUp(given: Config, log: Logger): Promise<Up> {
     await workloads.start(instance, { nodeName, directory: directory.file('pods') })
   const started = await startSystems(instance, config.only)
   await whenReady(started, instance)
-  const addresses = addressesOf(config.host, started)
+  const { isReady: _, ...addresses } = { proxy: 'none', ...started }
   await publishEndpoints(instance, { api: url, proxy: addresses.proxy }, reportTo(log))
   return {
     api: url,
@@ -154,18 +151,6 @@ function reportTo(log: Logger): (error: unknown, about?: object | string) => voi
   return (error, about) => {
     const where = typeof about === 'string' ? { key: about } : about
     log.error('internal error', { ...where, error: error instanceof Error ? error.stack : String(error) })
-  }
-}
-
-/** Where the activator listens. */
-function addressesOf(
-  host: string,
-  { proxyPort, proxyTlsPort, checkPort }: Awaited<ReturnType<typeof startSystems>>,
-): Pick<Up, 'proxy' | 'tls' | 'check'> {
-  return {
-    proxy: proxyPort === undefined ? 'none' : `http://${host}:${proxyPort}`,
-    ...(proxyTlsPort === undefined ? {} : { tls: `https://${host}:${proxyTlsPort}` }),
-    ...(checkPort === undefined ? {} : { check: `http://${host}:${checkPort}` }),
   }
 }
 
