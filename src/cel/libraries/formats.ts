@@ -1,3 +1,10 @@
+import {
+  labelFaults,
+  labelValueFaults,
+  qualifiedNameFaults,
+  subdomainFaults,
+  type NameCheck,
+} from '../../kube/names.ts'
 import { CelError } from '../errors.ts'
 import { overload, type Library } from '../functions.ts'
 import { parseTimestamp } from '../moment-text.ts'
@@ -5,16 +12,13 @@ import { opaqueType } from '../types.ts'
 import { CelOpaque, CelOptional } from '../values.ts'
 import { isUrl } from './url.ts'
 
-/** What is wrong with a text, as sentences; none when it has the format. */
-type Check = (text: string) => readonly string[]
-
 /** A named format that texts can be held against. */
 class Format extends CelOpaque {
   readonly typeName = 'kubernetes.NamedFormat'
   readonly name: string
-  readonly check: Check
+  readonly check: NameCheck
 
-  constructor(name: string, check: Check) {
+  constructor(name: string, check: NameCheck) {
     super()
     this.name = name
     this.check = check
@@ -25,66 +29,33 @@ class Format extends CelOpaque {
   }
 }
 
-const label = '[a-z0-9](?:[-a-z0-9]*[a-z0-9])?'
-const subdomain = `${label}(?:\\.${label})*`
-const dns1035 = '[a-z](?:[-a-z0-9]*[a-z0-9])?'
-const word = '(?:[A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]'
-
-function shaped(pattern: string, most: number, hint: string): Check {
-  const test = new RegExp(`^(?:${pattern})$`)
-  return (text) => [
-    ...(text.length > most ? [`must be no more than ${most} characters`] : []),
-    ...(test.test(text.slice(0, most + 1)) ? [] : [hint]),
-  ]
-}
-
-function passing(test: (text: string) => boolean, hint: string): Check {
+function passing(test: (text: string) => boolean, hint: string): NameCheck {
   return (text) => (test(text) ? [] : [hint])
 }
 
 /** A name with a dash at its end will get more characters, so the dash is allowed there. */
-function asPrefix(check: Check): Check {
+function asPrefix(check: NameCheck): NameCheck {
   return (text) => check(text.endsWith('-') ? `${text.slice(0, -1)}a` : text)
 }
 
-const isLabel = shaped(
-  label,
-  63,
-  'must consist of lower case alphanumeric characters or dashes, and start and end with an alphanumeric character',
-)
-const isSubdomain = shaped(
-  subdomain,
-  253,
-  'must consist of lower case alphanumeric characters, dashes or dots, and start and end with an alphanumeric character',
-)
-const isDns1035 = shaped(
-  dns1035,
-  63,
-  'must consist of lower case alphanumeric characters or dashes, start with a letter, and end with an alphanumeric character',
-)
-const isWord = shaped(
-  word,
-  63,
-  'must consist of alphanumeric characters, dashes, underscores or dots, and start and end with an alphanumeric character',
-)
+const dns1035 = /^[a-z]([-a-z0-9]*[a-z0-9])?$/
 
-function qualifiedName(text: string): readonly string[] {
-  const parts = text.split('/')
-  if (parts.length > 2) return ['must be a name, optionally with a DNS subdomain prefix and a slash']
-  const [name = '', prefix] = parts.toReversed()
-  return [...(prefix === undefined ? [] : isSubdomain(prefix)), ...isWord(name)]
+function dns1035Faults(text: string): readonly string[] {
+  const rule =
+    "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')"
+  return [...(text.length > 63 ? ['must be no more than 63 characters'] : []), ...(dns1035.test(text) ? [] : [rule])]
 }
 
 const formats = new Map<string, Format>(
-  Object.entries<Check>({
-    dns1123Label: isLabel,
-    dns1123Subdomain: isSubdomain,
-    dns1035Label: isDns1035,
-    dns1123LabelPrefix: asPrefix(isLabel),
-    dns1123SubdomainPrefix: asPrefix(isSubdomain),
-    dns1035LabelPrefix: asPrefix(isDns1035),
-    qualifiedName,
-    labelValue: (text) => (text === '' ? [] : isWord(text)),
+  Object.entries<NameCheck>({
+    dns1123Label: labelFaults,
+    dns1123Subdomain: subdomainFaults,
+    dns1035Label: dns1035Faults,
+    dns1123LabelPrefix: asPrefix(labelFaults),
+    dns1123SubdomainPrefix: asPrefix(subdomainFaults),
+    dns1035LabelPrefix: asPrefix(dns1035Faults),
+    qualifiedName: qualifiedNameFaults,
+    labelValue: labelValueFaults,
     uri: passing(isUrl, 'must be a valid URI'),
     uuid: passing((text) => /^[0-9A-F]{8}(?:-?[0-9A-F]{4}){3}-?[0-9A-F]{12}$/i.test(text), 'must be a UUID'),
     byte: passing((text) => text.length % 4 === 0 && /^[A-Za-z0-9+/]*={0,2}$/.test(text), 'must be valid base64'),
