@@ -47,16 +47,3 @@ function fromInteger(value: bigint): Json {
   const small = Number(value)
   return Number.isSafeInteger(small) ? small : value.toString()
 }
-
-/** Reads JSON so that integers beyond 2^53 keep every digit, as bigints. */
-export function parseJson(text: string): CelValue {
-  const exact = (_key: string, value: unknown, context?: { readonly source?: string }): unknown => {
-    if (typeof value !== 'number' || Number.isSafeInteger(value)) return value
-    return context?.source && /^-?\d{16,20}$/.test(context.source) ? within64Bits(BigInt(context.source), value) : value
-  }
-  return JSON.parse(text, exact) as CelValue
-}
-
-function within64Bits(exact: bigint, rounded: number): bigint | number {
-  return BigInt.asIntN(64, exact) === exact ? exact : rounded
-}

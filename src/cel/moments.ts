@@ -32,28 +32,15 @@ abstract class Moment extends CelBox {
 }
 
 /** A span of time to the nanosecond. */
-export class CelDuration extends Moment {
-  static fromMilliseconds(ms: number): CelDuration {
-    return new CelDuration(...splitMilliseconds(ms))
-  }
-}
+export class CelDuration extends Moment {}
 
 /** An instant to the nanosecond, counted from 1970 in UTC. */
 export class CelTimestamp extends Moment {
   /** The instant so many milliseconds after 1970, as the rest of the project counts time. */
   static fromMilliseconds(ms: number): CelTimestamp {
-    return new CelTimestamp(...splitMilliseconds(ms))
+    const seconds = Math.floor(ms / 1000)
+    return new CelTimestamp(seconds, Math.round((ms - seconds * 1000) * 1e6))
   }
-
-  /** Milliseconds since 1970, rounded down. */
-  get milliseconds(): number {
-    return this.seconds * 1000 + Math.floor(this.nanos / 1e6)
-  }
-}
-
-function splitMilliseconds(ms: number): [seconds: number, nanos: number] {
-  const seconds = Math.floor(ms / 1000)
-  return [seconds, Math.round((ms - seconds * 1000) * 1e6)]
 }
 
 /** The timestamp, with nanos carried over, or an error outside the years 1 to 9999. */

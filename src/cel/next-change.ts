@@ -9,7 +9,7 @@ import { typeNameOf } from './type-of.ts'
 import { CelOptional, type CelValue } from './values.ts'
 
 /**
- * When a result changes while the data stay as they are; instants are milliseconds since 1970.
+ * When a result changes while `time` goes on and the data stay as they are; instants are milliseconds since 1970.
  * `at`: the earliest instant with another result. `never`: not before the year 10 000.
  * `unfinished`: not before `at`, where the search was given up. `opaque`: it cannot be told.
  */
@@ -20,8 +20,6 @@ export type NextChange =
   | { readonly kind: 'opaque' }
 
 export interface NextChangeOptions {
-  /** The variable that holds the current time; default `time`. */
-  readonly variable?: string
   /** Evaluations after which the search is given up; default 4096. */
   readonly steps?: number
   /** Units of cost for the whole search; default 1 000 000. */
@@ -55,16 +53,14 @@ interface Look {
 class Search {
   readonly #bindings: Bindings
   readonly #now: number
-  readonly #variable: string
   readonly #tickMs: number
   readonly #budget: Budget
   #steps: number
 
   constructor(bindings: Bindings, now: number, options: NextChangeOptions) {
-    const { variable = 'time', steps = 4096, budget = defaultBudget, tickMs = 1 } = options
+    const { steps = 4096, budget = defaultBudget, tickMs = 1 } = options
     this.#bindings = bindings
     this.#now = Math.floor(now)
-    this.#variable = variable
     this.#tickMs = tickMs
     this.#budget = typeof budget === 'number' ? new Budget(budget) : budget
     this.#steps = steps
@@ -74,7 +70,7 @@ class Search {
     const { seconds, nanos } = CelTimestamp.fromMilliseconds(at)
     const trace = new Trace()
     this.#steps -= 1
-    const bindings = { ...this.#bindings, [this.#variable]: new CelTimestamp(seconds, nanos, 1) }
+    const bindings = { ...this.#bindings, time: new CelTimestamp(seconds, nanos, 1) }
     const value = program.evaluateTraced(bindings, this.#budget, trace)
     return { at, value, isOpaque: trace.isOpaque || isMoving(value), span: trace.span }
   }

@@ -37,7 +37,7 @@ export const randomCondition: fc.Arbitrary<RandomCondition> = fc
   .record({ start: fc.constantFrom(...starts), tickMs: fc.constantFrom(...scales) })
   .chain(({ start, tickMs }) => {
     const moment = parseTimestamp(start)
-    const now = moment instanceof CelTimestamp ? moment.milliseconds : 0
+    const now = moment instanceof CelTimestamp ? moment.seconds * 1000 + Math.floor(moment.nanos / 1e6) : 0
     return conditionAround(now, tickMs).map((source) => ({ source, now, tickMs }))
   })
 
