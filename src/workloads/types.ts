@@ -45,6 +45,9 @@ export interface PodSpec {
   readonly serviceAccountName?: string
   readonly tolerations?: readonly Toleration[]
   readonly schedulingGates?: readonly { readonly name: string }[]
+  readonly schedulerName?: string
+  readonly readinessGates?: readonly { readonly conditionType: string }[]
+  readonly volumes?: readonly { readonly name: string }[]
   readonly [field: string]: unknown
 }
 
@@ -60,6 +63,7 @@ export interface Container {
   readonly command?: readonly string[]
   readonly args?: readonly string[]
   readonly workingDir?: string
+  readonly terminationMessagePolicy?: 'File' | 'FallbackToLogsOnError'
   readonly env?: readonly EnvVar[]
   readonly envFrom?: readonly {
     readonly prefix?: string
@@ -149,8 +153,8 @@ export interface PodCondition {
   readonly status: 'True' | 'False'
   readonly observedGeneration?: number | undefined
   readonly lastTransitionTime: string
-  readonly reason?: string
-  readonly message?: string
+  readonly reason?: string | null
+  readonly message?: string | null
 }
 
 export interface Pod extends StoredObject {

@@ -383,6 +383,40 @@ describe('the status of a Pod', () => {
     await isGone('p')
   })
 
+  it('is ready only once others have opened its readiness gates, and keeps the conditions that they set', async () => {
+    await world.start('p', { command: ['sleep', '1000'] }, { readinessGates: [{ conditionType: 'example.com/open' }] })
+    const ready = ({ status }: Pod) => status?.conditions?.find(({ type }) => type === 'Ready')
+    const waiting = await until(async () => {
+      const pod = await world.pod('p')
+      return pod?.status?.containerStatuses?.[0]?.ready && pod
+    })
+    expect(ready(waiting)).toMatchObject({ status: 'False', reason: 'ReadinessGatesNotReady' })
+    const open = { type: 'example.com/open', status: 'True' }
+    const body = { status: { conditions: [open] } }
+    await world.client.patch(pods, waiting.metadata, { type: 'strategic', body }, { subresource: 'status' })
+    const { status } = await whenReady('p')
+    expect(status?.conditions).toContainEqual(expect.objectContaining(open))
+    expect(ready(await whenReady('p'))).not.toHaveProperty('reason')
+  })
+
+  it('holds the end of its log as the termination message, if it asks for that', async () => {
+    const fails = { command: ['sh', '-c', 'echo first; echo last; exit 3'] }
+    await world.start('p', { ...fails, terminationMessagePolicy: 'FallbackToLogsOnError' }, { restartPolicy: 'Never' })
+    const pod = await until(async () => {
+      const found = await world.pod('p')
+      return found?.status?.phase === 'Failed' && found
+    })
+    expect(pod.status?.containerStatuses?.[0]?.state.terminated?.message).toBe('first\nlast\n')
+  })
+
+  it('stays pending where another scheduler binds it', async () => {
+    await world.start('theirs', {}, { schedulerName: 'mine' })
+    await world.start('ours', {})
+    await whenReady('ours')
+    const theirs = await world.pod('theirs')
+    expect([theirs?.status?.phase, theirs?.spec.nodeName]).toEqual(['Pending', undefined])
+  })
+
   it('names an address at which no program of this machine listens while it is only simulated', async () => {
     await world.start('simulated', {})
     await world.start('real', { command: ['sleep', '1000'] })

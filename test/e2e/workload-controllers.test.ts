@@ -122,7 +122,39 @@ describe('a StatefulSet', () => {
   })
 })
 
+describe('a StatefulSet with volume claims', () => {
+  it('runs Pods that refer to their claims', async () => {
+    const container = { name: 'c', image: 'none', volumeMounts: [{ name: 'data', mountPath: '/data' }] }
+    const set = workload('StatefulSet', '', {
+      volumeClaimTemplates: [
+        {
+          metadata: { name: 'data' },
+          spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } },
+        },
+      ],
+    })
+    const { template } = set.spec as { template: object }
+    await world.create({
+      ...set,
+      spec: { ...(set.spec as object), template: { ...template, spec: { containers: [container] } } },
+    })
+    const [pod] = await areReady(1)
+    expect(pod?.spec.volumes).toContainEqual({ name: 'data', persistentVolumeClaim: { claimName: 'data-w-0' } })
+  })
+})
+
 describe('a Job', () => {
+  it('that another controller manages is left alone', async () => {
+    await world.create(workload('Job', 'true', { managedBy: 'example.com/queue' }, { restartPolicy: 'Never' }))
+    const other = {
+      ...workload('Job', 'true', {}, { restartPolicy: 'Never' }),
+      metadata: { name: 'o', namespace: 'team' },
+    }
+    await world.create(other)
+    await until(async () => (await world.pods()).length === 1)
+    expect((await world.client.get<StoredObject>(jobs, at)).status ?? {}).toEqual({})
+  })
+
   it('with restartPolicy OnFailure fails after backoffLimit restarts', async () => {
     await world.create(workload('Job', 'exit 1', { backoffLimit: 1 }, { restartPolicy: 'OnFailure' }))
     const status = await jobHas('Failed')

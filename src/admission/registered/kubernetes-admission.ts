@@ -2,6 +2,7 @@ import { mutate, validate, type AdmissionHook } from '../../apiserver/objects/co
 import type { Store } from '../../apiserver/store/store.ts'
 import type { KubeObject } from '../../kube/object.ts'
 import { shippedPolicies } from '../policies/policy.ts'
+import { classKinds, defaultClassAdmission } from './default-classes.ts'
 import { Followed } from './followed.ts'
 import { limitRangeAdmission } from './limit-ranges.ts'
 import { mutatingPolicies, runMutators } from './mutations.ts'
@@ -53,11 +54,12 @@ export class KubernetesAdmission {
       `${kind.toLowerCase().replace(/y$/, 'ie')}s.${group}`,
       own.filter((object) => object.kind === kind),
     ])
-    const limits = ['limitranges', 'resourcequotas'].map((resource): [string, readonly KubeObject[]] => [resource, []])
-    const followed = new Followed(this.#store, new Map([...resources, ...limits]))
+    const others = ['limitranges', 'resourcequotas', ...classKinds].map((each): [string, KubeObject[]] => [each, []])
+    const followed = new Followed(this.#store, new Map([...resources, ...others]))
     this.#ports = { ...ports, store: this.#store, followed }
     followPolicyTypes(this.#store, ports)
-    this.#limits = [limitRangeAdmission(followed), new Quotas(this.#store, followed, ports).hook]
+    const defaults = defaultClassAdmission(followed)
+    this.#limits = [defaults, limitRangeAdmission(followed), new Quotas(this.#store, followed, ports).hook]
   }
 }
 

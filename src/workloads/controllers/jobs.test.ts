@@ -25,6 +25,9 @@ function pods(...phases: readonly ('Pending' | 'Running' | 'Succeeded' | 'Failed
   }))
 }
 
+const [running] = pods('Running') as [Pod]
+const ending = { ...running, metadata: { ...running.metadata, deletionTimestamp: '2026-01-01T00:59:30Z' } }
+
 describe('planJob', () => {
   it.each<[string, Job, Pod[], object]>([
     ['starts its first Pod', job(), [], { do: 'start', count: 1 }],
@@ -56,6 +59,8 @@ describe('planJob', () => {
       { do: 'finish', as: 'Failed', reason: 'DeadlineExceeded' },
     ],
     ['waits until that time', job({ activeDeadlineSeconds: 90 }), pods('Running'), { do: 'wait', until: now + 30_000 }],
+    ['replaces a Pod that is ending', job(), [ending], { do: 'start', count: 1 }],
+    ['waits for its end, if the Job asks for that', job({ podReplacementPolicy: 'Failed' }), [ending], { do: 'wait' }],
     ['stops while suspended', job({ suspend: true }), pods('Running'), { do: 'suspend' }],
   ])('%s', (_, given, owned, expected) => expect(planJob(given, owned, now)).toMatchObject(expected))
 })

@@ -35,6 +35,9 @@ export interface Job extends StoredObject {
     readonly activeDeadlineSeconds?: number
     readonly ttlSecondsAfterFinished?: number
     readonly suspend?: boolean
+    readonly podReplacementPolicy?: 'TerminatingOrFailed' | 'Failed'
+    /** A controller other than this one, which must leave the Job alone. */
+    readonly managedBy?: string
   }
   readonly status?: {
     readonly startTime?: string
@@ -68,9 +71,10 @@ export type JobStep =
 /** Plans the next step of a Job from its Pods: complete, failed, past its deadline, or in need of more Pods. */
 export function planJob(job: Job, owned: readonly Pod[], now: number): JobStep {
   const { completions, parallelism = 1, backoffLimit = 6, activeDeadlineSeconds, suspend } = job.spec
+  const waitsForEnd = job.spec.podReplacementPolicy === 'Failed'
   const isIndexed = job.spec.completionMode === 'Indexed'
   const { succeeded, failed, completedIndexes } = tallyOf(job, owned)
-  const active = owned.filter((pod) => !isPodFinished(pod) && !pod.metadata.deletionTimestamp).length
+  const active = owned.filter((pod) => !isPodFinished(pod) && (waitsForEnd || !pod.metadata.deletionTimestamp)).length
   const startedAt = parseTime(job.status?.startTime) ?? now
   if (succeeded >= (completions ?? 1) && (completions !== undefined || active === 0))
     return finish('Complete', 'CompletionsReached', 'Reached expected number of succeeded pods')
@@ -120,6 +124,7 @@ function* jobKeys(pod: Pod): Generator<Key> {
     yield keyOf({ apiVersion: 'batch/v1', kind: 'Job', name, namespace: pod.metadata.namespace ?? '' })
 }
 
+const ourJobs = 'kubernetes.io/job-controller'
 const jobLabel = 'batch.kubernetes.io/job-name'
 
 /** Runs Jobs to completion. */
@@ -153,6 +158,7 @@ class JobReconciler {
   async #reconcile(key: Key): Promise<Outcome> {
     if (!this.#jobs.synced || !this.#pods.synced) return settled
     const job = this.#jobs.get(key.namespace, key.name)
+    if (job && (job.spec.managedBy ?? ourJobs) !== ourJobs) return settled
     await this.#releaseStrays(key, job)
     if (!job) return settled
     const finishedAt = finishTime(job)

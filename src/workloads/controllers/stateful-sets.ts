@@ -12,6 +12,7 @@ interface StatefulSetSpec {
   readonly serviceName?: string
   readonly podManagementPolicy?: 'OrderedReady' | 'Parallel'
   readonly ordinals?: { readonly start?: number }
+  readonly volumeClaimTemplates?: readonly { readonly metadata: { readonly name: string } }[]
   readonly updateStrategy?: {
     readonly type?: 'RollingUpdate' | 'OnDelete'
     readonly rollingUpdate?: { readonly partition?: number }
@@ -115,7 +116,11 @@ function podFor(set: StatefulSet, ordinal: number, revision: { name: string; tem
     'statefulset.kubernetes.io/pod-name': name,
     'apps.kubernetes.io/pod-index': String(ordinal),
   }
-  const spec = { hostname: name, ...(serviceName ? { subdomain: serviceName } : {}) }
+  const claims = set.spec.volumeClaimTemplates?.map(({ metadata }) => metadata.name) ?? []
+  const others = template.spec.volumes?.filter((volume) => !claims.includes(volume.name)) ?? []
+  const claimed = claims.map((claim) => ({ name: claim, persistentVolumeClaim: { claimName: `${claim}-${name}` } }))
+  const volumes = claims.length > 0 ? { volumes: [...others, ...claimed] } : {}
+  const spec = { hostname: name, ...(serviceName ? { subdomain: serviceName } : {}), ...volumes }
   return podOf({ type: statefulSets, owner: set, template }, { name, labels }, spec)
 }
 

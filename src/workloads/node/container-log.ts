@@ -47,6 +47,15 @@ export class ContainerLog {
     this.#partial.clear()
   }
 
+  /** The last lines, as long as a termination message may be. */
+  tail(): string {
+    const from = existsSync(this.#path) ? Math.max(0, statSync(this.#path).size - 4 * maxMessageLength) : 0
+    const lines = readFrom(this.#path, from)
+      .lines.slice(-80)
+      .map((line) => shownLine(line, false))
+    return lines.join('').slice(-maxMessageLength)
+  }
+
   #append(lines: readonly string[]): void {
     if (lines.length === 0) return
     const at = formatMicroTime(this.#clock.now())
@@ -97,6 +106,7 @@ export async function* readLog(path: string, query: LogQuery, clock: Clock): Asy
 }
 
 const maxLogSize = 10 * 1024 * 1024
+const maxMessageLength = 2048
 /** A longer line becomes several, as with a container runtime. */
 const maxLineLength = 16 * 1024
 

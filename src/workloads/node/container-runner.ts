@@ -298,14 +298,16 @@ export class ContainerRunner {
   }
 
   #terminated({ exitCode, signal, error }: Exit): ContainerState {
-    const { clock } = this.#options
+    const { clock, container } = this.#options
     const reason = error ? 'StartError' : exitCode === 0 ? 'Completed' : 'Error'
+    const takesLog = container.terminationMessagePolicy === 'FallbackToLogsOnError' && exitCode !== 0
+    const message = error ?? (takesLog ? this.#log.tail() : '')
     return {
       terminated: {
         exitCode,
         reason,
         ...(signal === undefined ? {} : { signal }),
-        ...(error ? { message: error } : {}),
+        ...(message ? { message } : {}),
         startedAt: formatTime(this.#startedAt),
         finishedAt: formatTime(clock.now()),
       },

@@ -99,7 +99,7 @@ export class LocalNode {
   }
 
   async #schedule(pod: Pod): Promise<void> {
-    if (pod.spec.schedulingGates?.length) return
+    if (pod.spec.schedulingGates?.length || (pod.spec.schedulerName ?? ours) !== ours) return
     const { client, nodeName } = this.#options
     const { name, namespace = '', uid } = pod.metadata
     if (this.#nodes.get('', nodeName)?.spec?.unschedulable && !toleratesCordon(pod)) return this.#markUnschedulable(pod)
@@ -130,7 +130,7 @@ export class LocalNode {
       status: { phase: 'Pending', observedGeneration: generation, conditions: [scheduled] },
     }
     await client
-      .merge(pods, { namespace, name }, body, { subresource: 'status' })
+      .patch(pods, { namespace, name }, { type: 'strategic', body }, { subresource: 'status' })
       .catch(ignoring('Conflict', 'NotFound'))
     events.record(pod, { type: 'Warning', reason: 'FailedScheduling', message })
   }
@@ -162,6 +162,9 @@ export class LocalNode {
     return new PodRunner(pod, { ...options, clock: ports.clock, log: ports.log })
   }
 }
+
+/** The scheduler of Pods that name none. Pods of another one are bound by it. */
+const ours = 'default-scheduler'
 
 /** Whether a Pod may run on a cordoned node, as Pods of DaemonSets do. */
 function toleratesCordon({ spec }: Pod): boolean {

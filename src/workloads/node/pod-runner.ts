@@ -35,6 +35,8 @@ export class PodRunner {
   #hasChanged = false
   /** Of the Pod as it was last seen; the status says that it is about this one. */
   #generation: number | undefined
+  /** Readiness gates that others have not opened: without them the Pod is not ready. */
+  #closedGates: readonly string[]
   readonly #startedAt: string
 
   constructor(pod: Pod, ports: PodRunnerPorts) {
@@ -42,6 +44,7 @@ export class PodRunner {
     this.#ports = ports
     this.#startedAt = pod.status?.startTime ?? formatTime(ports.clock.now())
     this.#generation = pod.metadata.generation
+    this.#closedGates = closedGatesOf(pod)
   }
 
   /** Chooses the ports and marks the Pod. */
@@ -72,9 +75,12 @@ export class PodRunner {
   }
 
   /** Takes note of a change to the Pod. */
-  observe({ metadata: { generation } }: Pod): void {
-    if (this.#generation === generation) return
+  observe(pod: Pod): void {
+    const { generation } = pod.metadata
+    const closedGates = closedGatesOf(pod)
+    if (this.#generation === generation && this.#closedGates.join() === closedGates.join()) return
     this.#generation = generation
+    this.#closedGates = closedGates
     if (this.#containers.length > 0) this.#changed()
   }
 
@@ -208,14 +214,11 @@ export class PodRunner {
     this.#isWriting = true
     do {
       this.#hasChanged = false
-      // A Pod that no longer exists needs no status; any other failure is corrected by the next write.
+      const body = { metadata: { uid: this.#pod.metadata.uid }, status: this.#status() }
+      // A Pod that no longer exists needs no status; any other failure is corrected by the next write. A strategic patch keeps the
+      // conditions that others set.
       await client
-        .merge(
-          pods,
-          placeOf(this.#pod.metadata),
-          { metadata: { uid: this.#pod.metadata.uid }, status: this.#status() },
-          { subresource: 'status' },
-        )
+        .patch(pods, placeOf(this.#pod.metadata), { type: 'strategic', body }, { subresource: 'status' })
         .catch(ignoring('NotFound', 'Conflict'))
         .catch((error: unknown) =>
           log.error('pod status not written', { pod: this.#pod.metadata.name, error: String(error) }),
@@ -254,7 +257,7 @@ export class PodRunner {
   #conditions(isReady: boolean, phase: string): readonly PodCondition[] {
     const now = formatTime(this.#ports.clock.now())
     const isOver = phase === 'Succeeded'
-    const set = (type: string, isTrue: boolean): PodCondition => {
+    const set = (type: string, isTrue: boolean, why = isOver ? 'PodCompleted' : 'ContainersNotReady'): PodCondition => {
       const status = isTrue ? 'True' : 'False'
       const before = this.#lastConditions.get(type)
       const condition: PodCondition = {
@@ -262,7 +265,9 @@ export class PodRunner {
         status,
         observedGeneration: this.#generation,
         lastTransitionTime: before?.status === status ? before.lastTransitionTime : now,
-        ...(isTrue ? {} : { reason: isOver ? 'PodCompleted' : 'ContainersNotReady' }),
+        // Null removes what an earlier write set.
+        reason: isTrue ? null : why,
+        message: null,
       }
       this.#lastConditions.set(type, condition)
       return condition
@@ -271,11 +276,17 @@ export class PodRunner {
     return [
       set('PodReadyToStartContainers', true),
       set('Initialized', isInitialized),
-      set('Ready', isReady),
+      set('Ready', isReady && this.#closedGates.length === 0, isReady ? 'ReadinessGatesNotReady' : undefined),
       set('ContainersReady', isReady),
       set('PodScheduled', true),
     ]
   }
+}
+
+/** The readiness gates of a Pod whose condition is not True. */
+function closedGatesOf({ spec, status }: Pod): readonly string[] {
+  const isOpen = (gate: string) => status?.conditions?.some(({ type, status: is }) => type === gate && is === 'True')
+  return (spec.readinessGates ?? []).map(({ conditionType }) => conditionType).filter((gate) => !isOpen(gate))
 }
 
 const loopback = '127.0.0.1'

@@ -1,4 +1,5 @@
 import type { KubeObject } from '../../../kube/object.ts'
+import { invalidValue, type FieldError } from '../../schema/types/field-error.ts'
 import type { KindRules } from './kind-rules.ts'
 
 interface NamespaceSpec {
@@ -13,7 +14,25 @@ export const namespaceRules: Partial<KindRules> = {
   prepareCreate: (object) => withNameLabel({ ...object, spec: withKubernetes(object), status: { phase: 'Active' } }),
   prepareUpdate: (object, old) => withNameLabel({ ...object, spec: old.spec, status: old.status }),
   isHeld: (object) => (specOf(object).finalizers ?? []).length > 0,
+  validate: podSecurityFaults,
   prepareDelete: (object) => ({ ...object, status: { ...(object.status as object), phase: 'Terminating' } }),
+}
+
+const levels = { form: /^(privileged|baseline|restricted)$/, fault: 'must be one of privileged, baseline, restricted' }
+const versions = { form: /^(latest|v1\.(0|[1-9]\d*))$/, fault: 'must be "latest" or "v1.x"' }
+
+/** Faults of the labels of Pod Security, which a typing error would switch off. Those that did not change are not judged. */
+function podSecurityFaults({ metadata: { labels = {} } }: KubeObject, old: KubeObject | undefined): FieldError[] {
+  return ['enforce', 'audit', 'warn'].flatMap((mode) =>
+    Object.entries({ [mode]: levels, [`${mode}-version`]: versions }).flatMap(([key, { form, fault }]) => {
+      const label = `pod-security.kubernetes.io/${key}`
+      const value = labels[label]
+      const isKept = value === old?.metadata.labels?.[label]
+      return value === undefined || isKept || form.test(value)
+        ? []
+        : [invalidValue(`metadata.labels[${label}]`, value, fault)]
+    }),
+  )
 }
 
 function withKubernetes(object: KubeObject): NamespaceSpec {

@@ -19,6 +19,20 @@ describe('namespaces', () => {
     })
   })
 
+  it('refuse labels of Pod Security that would switch it off by a typing error, once they change', async () => {
+    const label = (name: string, labels: Record<string, string>) =>
+      world.create('v1/namespaces', { metadata: { name, labels } })
+    const enforce = 'pod-security.kubernetes.io/enforce'
+    await expect(label('a', { [enforce]: 'Restricted' })).rejects.toMatchObject({
+      code: 422,
+      message: `Namespace "a" is invalid: metadata.labels[${enforce}]: Invalid value: "Restricted": must be one of privileged, baseline, restricted`,
+    })
+    await expect(label('a', { [`${enforce}-version`]: '1.30' })).rejects.toMatchObject({ code: 422 })
+    const made = await label('a', { [enforce]: 'restricted', [`${enforce}-version`]: 'v1.30' })
+    const mistyped = { ...made, metadata: { ...made.metadata, labels: { [enforce]: 'none' } } }
+    await expect(world.update('v1/namespaces', mistyped as never)).rejects.toMatchObject({ code: 422 })
+  })
+
   it('terminate until they are finalized, and refuse new objects meanwhile', async () => {
     const { document } = await world.delete('v1/namespaces', 'team')
     expect(document?.object).toMatchObject({

@@ -40,6 +40,16 @@ it.each([
   expect(await pod(podFields)).not.toHaveProperty('volumes')
 })
 
+it('takes the secrets for images from the account, unless the Pod has its own', async () => {
+  await account('default', { imagePullSecrets: [{ name: 'shared' }] })
+  expect(await pod()).toMatchObject({ imagePullSecrets: [{ name: 'shared' }], priority: 0 })
+  const own = {
+    metadata: { name: 'q' },
+    spec: { imagePullSecrets: [{ name: 'own' }], containers: [{ name: 'c', image: 'none' }] },
+  }
+  expect((await world.create('v1/pods', own)).spec).toMatchObject({ imagePullSecrets: [{ name: 'own' }] })
+})
+
 it('prefers what the Pod says to what the account says', async () => {
   await account('default', { automountServiceAccountToken: false })
   expect((await pod({ automountServiceAccountToken: true })).volumes).toHaveLength(1)
@@ -54,6 +64,10 @@ it('accepts a Pod before the account of a new namespace exists, without a token'
 it.each([
   [{ serviceAccountName: 'x' }, 'error looking up service account default/x: serviceaccount "x" not found'],
   [{ priorityClassName: 'x' }, 'no PriorityClass with name x was found'],
+  [
+    { priority: 5 },
+    'the integer value of priority (5) must not be provided in pod spec; priority admission controller computed 0 from the given PriorityClass name',
+  ],
   [{ runtimeClassName: 'x' }, 'pod rejected: RuntimeClass "x" not found'],
 ])('refuses %j', async (spec, why) => {
   await expect(pod(spec)).rejects.toMatchObject({ code: 403, message: `pods "p" is forbidden: ${why}` })

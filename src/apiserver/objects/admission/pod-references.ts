@@ -7,8 +7,10 @@ type Fields = Readonly<Record<string, unknown>>
 interface PodSpec extends Fields {
   readonly serviceAccountName?: string
   readonly priorityClassName?: string
+  readonly priority?: number
   readonly runtimeClassName?: string
   readonly volumes?: readonly Fields[] | null
+  readonly imagePullSecrets?: readonly Fields[] | null
   readonly containers?: readonly Container[]
   readonly initContainers?: readonly Container[] | null
 }
@@ -30,13 +32,19 @@ export const podReferences: AdmissionHook = {
   },
 }
 
-/** Names the account, and adds its token unless Pod or account opt out. `default` may be about to be created with its namespace. */
+/** Names the account, and adds its secrets for images, and its token unless Pod or account opt out. `default` may be about to be created with its namespace. */
 function withAccount(review: Review & { readonly object: KubeObject }, spec: PodSpec): PodSpec {
   const [name, { namespace }] = [spec.serviceAccountName || 'default', review]
   const account = find(review, 'serviceaccounts', name, namespace)
   const missing = `error looking up service account ${namespace}/${name}: serviceaccount "${name}" not found`
   if (!account && name !== 'default') throw forbidden(review.type, review.name, missing)
-  const named = { ...spec, serviceAccountName: name, serviceAccount: name }
+  const secrets = spec.imagePullSecrets?.length ? spec.imagePullSecrets : (account as PodSpec)?.imagePullSecrets
+  const named = {
+    ...spec,
+    serviceAccountName: name,
+    serviceAccount: name,
+    ...(secrets ? { imagePullSecrets: secrets } : {}),
+  }
   const mounts = spec['automountServiceAccountToken'] ?? account?.['automountServiceAccountToken'] ?? true
   if (!mounts || !account) return named
   const volume = { name: `kube-api-access-${review.object.metadata.uid?.slice(-5)}`, projected: tokenVolume }
@@ -65,11 +73,20 @@ const tokenVolume = {
   ],
 }
 
-function priorityOf(review: Review, { priorityClassName: name }: PodSpec): Fields {
-  if (!name || name in systemPriorities) return name ? { priority: systemPriorities[name] } : {}
-  const found = find(review, 'priorityclasses.scheduling.k8s.io', name)
-  if (!found) throw forbidden(review.type, review.name, `no PriorityClass with name ${name} was found`)
-  return { priority: found['value'] ?? 0, preemptionPolicy: found['preemptionPolicy'] ?? 'PreemptLowerPriority' }
+function priorityOf(review: Review, { priorityClassName: name, priority: given }: PodSpec): Fields {
+  const found = name ? find(review, 'priorityclasses.scheduling.k8s.io', name) : undefined
+  const priority = (name ? (systemPriorities[name] ?? found?.['value']) : undefined) ?? 0
+  if (name && !found && !(name in systemPriorities))
+    throw forbidden(review.type, review.name, `no PriorityClass with name ${name} was found`)
+  if (given !== undefined && given !== priority) {
+    const refusal = `the integer value of priority (${given}) must not be provided in pod spec; priority admission controller`
+    throw forbidden(
+      review.type,
+      review.name,
+      `${refusal} computed ${priority as number} from the given PriorityClass name`,
+    )
+  }
+  return { priority, preemptionPolicy: found?.['preemptionPolicy'] ?? 'PreemptLowerPriority' }
 }
 
 /** What the runtime of a Pod needs beside its containers. */

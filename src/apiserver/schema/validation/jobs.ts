@@ -1,8 +1,8 @@
-import { forbidden, invalidValue, required, unsupported, type FieldError } from '../types/field-error.ts'
-import { at, given, notNegative, oneOf, text, type Json } from './parts/checks.ts'
+import { invalidValue, required, unsupported, type FieldError } from '../types/field-error.ts'
+import { at, given, notNegative, notServed, oneOf, text, type Json } from './parts/checks.ts'
 import { scheduleFault } from '../../../kube/calendar/cron.ts'
 import { isTimeZone } from '../../../kube/calendar/zoned-time.ts'
-import { notServed, templateFaults } from './parts/pod-spec.ts'
+import { templateFaults } from './parts/pod-spec.ts'
 import { selectorFaults } from './parts/selectors.ts'
 
 /** Faults of a Job. */
@@ -40,8 +40,7 @@ function* jobSpecFaults(spec: Json, path: string): Generator<FieldError> {
   ]) {
     yield* notNegative(`${path}.${key}`, spec[key])
   }
-  for (const key of ['podFailurePolicy', 'backoffLimitPerIndex', 'maxFailedIndexes', 'successPolicy'])
-    if (spec[key] !== undefined) yield forbidden(`${path}.${key}`, notServed)
+  yield* notServed(spec, path, ['podFailurePolicy', 'backoffLimitPerIndex', 'maxFailedIndexes', 'successPolicy'])
   const mode = text(spec.completionMode)
   if (mode && mode !== 'NonIndexed' && mode !== 'Indexed')
     yield unsupported(`${path}.completionMode`, mode, ['NonIndexed', 'Indexed'])

@@ -60,6 +60,36 @@ describe('validateCreate', () => {
     expect(error.code).toBe(422)
   })
 
+  it.each([
+    ['resourceClaims', { resourceClaims: [{ name: 'a' }] }],
+    ['containers[0].restartPolicy', { containers: [{ name: 'c', image: 'i', restartPolicy: 'Never' }] }],
+    [
+      'containers[0].restartPolicyRules',
+      { containers: [{ name: 'c', image: 'i', restartPolicyRules: [{ action: 'Restart' }] }] },
+    ],
+  ])('refuses what the server would ignore: %s', (field, more) => {
+    const spec = { containers: [{ name: 'c', image: 'i' }], ...more }
+    const message = 'Forbidden: not supported by the embedded server'
+    const pod = { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'p', namespace: 'a' }, spec }
+    expect(causesOf(pod)).toEqual([{ field: `spec.${field}`, message, reason: 'FieldValueForbidden' }])
+  })
+
+  it('knows the volumes that a StatefulSet adds for its claims', () => {
+    const containers = [{ name: 'c', image: 'i', volumeMounts: [{ name: 'data', mountPath: '/data' }] }]
+    const set = (name: string) => ({
+      apiVersion: 'apps/v1',
+      kind: 'StatefulSet',
+      metadata: { name: 'db', namespace: 'a' },
+      spec: {
+        selector: { matchLabels: { app: 'db' } },
+        template: { metadata: { labels: { app: 'db' } }, spec: { containers } },
+        volumeClaimTemplates: [{ metadata: { name }, spec: { accessModes: ['ReadWriteOnce'] } }],
+      },
+    })
+    expect(causesOf(set('data'))).toEqual([])
+    expect(causesOf(set('other'))).toMatchObject([{ field: 'spec.template.spec.containers[0].volumeMounts[0].name' }])
+  })
+
   it('looks at nothing but the metadata of kinds it does not know', () => {
     const gvk = { group: 'ex.io', version: 'v1', kind: 'Foo' }
     expect(validateCreate(gvk, { apiVersion: 'ex.io/v1', kind: 'Foo', metadata: { name: 'ok' }, spec: 5 })).toEqual([])

@@ -1,5 +1,5 @@
 import { forbidden, invalidValue, required, unsupported, type FieldError } from '../types/field-error.ts'
-import { at, given, notNegative, number, text, type Json } from './parts/checks.ts'
+import { at, entries, given, notNegative, number, text, type Json } from './parts/checks.ts'
 import { templateFaults } from './parts/pod-spec.ts'
 import { isEmptySelector, selectorFaults, selects } from './parts/selectors.ts'
 
@@ -44,7 +44,8 @@ export function* statefulSetFaults(object: Json): Generator<FieldError> {
   yield* notNegative('spec.replicas', spec.replicas)
   yield* notNegative('spec.minReadySeconds', spec.minReadySeconds)
   yield* notNegative('spec.revisionHistoryLimit', spec.revisionHistoryLimit)
-  yield* selectionFaults(spec, 'statefulset')
+  const claims = entries(spec, 'volumeClaimTemplates', 'spec').map(([claim]) => text(at(claim, 'metadata').name))
+  yield* selectionFaults(spec, 'statefulset', claims)
 }
 
 /** Faults of a DaemonSet. */
@@ -93,8 +94,8 @@ export function* shareFaults(value: unknown, path: string): Generator<FieldError
   } else if (Number(value.slice(0, -1)) > 100) yield invalidValue(path, value, 'must not be greater than 100%')
 }
 
-/** Faults of a workload's selector, which must match the labels of its pod template. */
-function* selectionFaults(spec: Json, kind: string): Generator<FieldError> {
+/** Faults of a workload's selector, which must match the labels of its pod template. Pods get a volume for each of `claims`. */
+function* selectionFaults(spec: Json, kind: string, claims: readonly string[] = []): Generator<FieldError> {
   const selector = given(spec, 'selector')
   if (!selector) yield required('spec.selector')
   else {
@@ -107,16 +108,20 @@ function* selectionFaults(spec: Json, kind: string): Generator<FieldError> {
     yield invalidValue('spec.selector', selector, 'invalid label selector')
     return
   }
-  yield* matchedTemplateFaults(template, selector)
+  yield* matchedTemplateFaults(template, selector, claims)
 }
 
-function* matchedTemplateFaults(template: Json, selector: Json | undefined): Generator<FieldError> {
+function* matchedTemplateFaults(
+  template: Json,
+  selector: Json | undefined,
+  claims: readonly string[] = [],
+): Generator<FieldError> {
   const labels = given(at(template, 'metadata'), 'labels')
   const path = 'spec.template'
   if (!selector || (!isEmptySelector(selector) && !selects(selector, labels ?? {}))) {
     yield invalidValue(`${path}.metadata.labels`, labels ?? null, '`selector` does not match template `labels`')
   }
-  yield* templateFaults(template, path)
+  yield* templateFaults(template, path, claims)
   const policy = text(at(template, 'spec').restartPolicy)
   if (policy !== 'Always') yield unsupported(`${path}.spec.restartPolicy`, policy, ['Always'])
   if (number(at(template, 'spec').activeDeadlineSeconds) !== undefined) {

@@ -1,4 +1,4 @@
-import { invalidValue, required, unsupported, type FieldError } from '../../types/field-error.ts'
+import { forbidden, invalidValue, required, unsupported, type FieldError } from '../../types/field-error.ts'
 import { isRecord } from '../../../../kube/basics/json.ts'
 import type { NameCheck } from '../../../../kube/names.ts'
 
@@ -77,6 +77,12 @@ export function* oneOf(path: string, value: unknown, choices: readonly string[])
 /** Faults of an optional enum value. */
 export function* oneOfIfGiven(path: string, value: unknown, choices: readonly string[]): Generator<FieldError> {
   if (text(value) !== '' && !choices.includes(text(value))) yield unsupported(path, value, choices)
+}
+
+/** Fields that are refused rather than stored and ignored. */
+export function* notServed(object: Json, path: string, keys: readonly string[]): Generator<FieldError> {
+  for (const key of keys)
+    if (object[key] !== undefined) yield forbidden(join(path, key), 'not supported by the embedded server')
 }
 
 /** Faults of an optional number that must not be negative. */

@@ -7,7 +7,20 @@ import {
   unsupported,
   type FieldError,
 } from '../../types/field-error.ts'
-import { checked, entries, given, join, named, number, oneOf, port, size, text, type Json } from './checks.ts'
+import {
+  checked,
+  entries,
+  given,
+  join,
+  named,
+  notServed,
+  number,
+  oneOf,
+  port,
+  size,
+  text,
+  type Json,
+} from './checks.ts'
 import { environmentFaults } from './environment.ts'
 import { handlerFaults, probeFaults } from './handlers.ts'
 import { labelFaults, portNameFaults } from '../../../../kube/names.ts'
@@ -54,6 +67,7 @@ function* containerFaults(
   yield* resourcesFaults(given(container, 'resources'), `${path}.resources`)
   yield* securityFaults(given(container, 'securityContext'), `${path}.securityContext`)
   const isSidecar = context.isInit && container.restartPolicy === 'Always'
+  yield* notServed(container, path, isSidecar ? ['restartPolicyRules'] : ['restartPolicy', 'restartPolicyRules'])
   if (!context.isInit || isSidecar) yield* lifecycleFaults(container, path)
   else yield* initFaults(container, path)
 }

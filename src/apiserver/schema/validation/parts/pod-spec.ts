@@ -5,6 +5,7 @@ import {
   entries,
   given,
   named,
+  notServed,
   number,
   oneOf,
   oneOfIfGiven,
@@ -17,20 +18,18 @@ import { annotationsFaults, labelsFaults } from './metadata.ts'
 import { labelFaults, labelValueFaults, qualifiedNameFaults, subdomainFaults } from '../../../../kube/names.ts'
 import { selectorFaults } from './selectors.ts'
 
-/** Refused rather than stored and ignored. */
-export const notServed = 'not supported by the embedded server'
-
-/** Faults of a pod template. */
-export function* templateFaults(template: Json, path: string): Generator<FieldError> {
+/** Faults of a pod template. Its Pods get a volume for each of `claims` as well. */
+export function* templateFaults(template: Json, path: string, claims: readonly string[] = []): Generator<FieldError> {
   const metadata = given(template, 'metadata')
   yield* labelsFaults(`${path}.metadata.labels`, metadata?.labels)
   yield* annotationsFaults(`${path}.metadata.annotations`, metadata?.annotations)
-  yield* podSpecFaults(part(template, 'spec'), `${path}.spec`)
+  yield* podSpecFaults(part(template, 'spec'), `${path}.spec`, claims)
 }
 
 /** Faults of a pod spec with defaults applied. */
-export function* podSpecFaults(spec: Json, path: string): Generator<FieldError> {
-  const volumes = new Set(entries(spec, 'volumes', path).map(([volume]) => text(volume.name)))
+export function* podSpecFaults(spec: Json, path: string, claims: readonly string[] = []): Generator<FieldError> {
+  const volumes = new Set([...claims, ...entries(spec, 'volumes', path).map(([volume]) => text(volume.name))])
+  yield* notServed(spec, path, ['resourceClaims'])
   yield* volumesFaults(spec, path)
   yield* containersFaults(spec, path, { volumes, isHostNetwork: spec.hostNetwork === true })
   yield* oneOf(`${path}.restartPolicy`, spec.restartPolicy, ['Always', 'OnFailure', 'Never'])
