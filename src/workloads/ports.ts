@@ -10,6 +10,9 @@ export interface WorkloadPorts extends ClusterPorts {
   readonly events: EventRecorder
 }
 
+/** How many Pods a reconcile creates or deletes at most: no workload, however large, keeps a worker from the others. */
+export const maxPodsAtOnce = 200
+
 /** Writes the status if it changed; undefined when it did not, or the object no longer exists. */
 export async function writeStatus(
   client: Client,

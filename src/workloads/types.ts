@@ -171,6 +171,7 @@ export interface Pod extends StoredObject {
 }
 
 export interface Node extends StoredObject {
+  readonly status?: { readonly allocatable?: { readonly pods?: string } }
   readonly spec?: { readonly unschedulable?: boolean }
 }
 

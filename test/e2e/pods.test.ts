@@ -1,4 +1,4 @@
-import { configMaps, pods } from '../../src/kube/core-types.ts'
+import { configMaps, nodes, pods } from '../../src/kube/core-types.ts'
 import { StatusError } from '../../src/kube/status-error.ts'
 import { existsSync, readFileSync } from 'node:fs'
 import { connect } from 'node:net'
@@ -407,6 +407,22 @@ describe('the status of a Pod', () => {
       return found?.status?.phase === 'Failed' && found
     })
     expect(pod.status?.containerStatuses?.[0]?.state.terminated?.message).toBe('first\nlast\n')
+  })
+
+  it('waits while the node has no room, until another Pod has ended', async () => {
+    const full = { status: { allocatable: { pods: '1' } } }
+    await world.client.merge(nodes, { name: 'here' }, full, { subresource: 'status' })
+    await until(async () => (await world.pod('probe')) ?? world.start('probe', {}))
+    await whenReady('probe')
+    await world.start('next', {})
+    await until(async () => {
+      const { status } = (await world.pod('next')) ?? {}
+      return status?.conditions?.[0]?.message === '0/1 nodes are available: 1 Too many pods.'
+    })
+    await remove('probe', 0)
+    expect((await whenReady('next')).status?.conditions).toContainEqual(
+      expect.objectContaining({ type: 'PodScheduled', status: 'True' }),
+    )
   })
 
   it('stays pending where another scheduler binds it', async () => {

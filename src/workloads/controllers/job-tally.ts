@@ -35,7 +35,7 @@ export function tallyOf({ spec, status = {} }: Job, owned: readonly Pod[]): Tall
   const failed = sum('Failed', status.failed, noted.failed)
   const succeeded = sum('Succeeded', status.succeeded, noted.succeeded)
   const isIndexed = spec.completionMode === 'Indexed'
-  const completedIndexes = isIndexed ? indexesOf(status.completedIndexes, owned) : []
+  const completedIndexes = isIndexed ? indexesOf({ spec, status }, owned) : []
   // An indexed Job counts indexes, however many Pods of one index succeeded.
   const uncounted = isIndexed ? [] : succeeded.uncounted
   const counted = isIndexed ? completedIndexes.length : succeeded.counted
@@ -73,9 +73,9 @@ export function indexOf({ metadata }: Pod): number {
 }
 
 /** Sorted, without duplicates. */
-function indexesOf(written: string | undefined, owned: readonly Pod[]): readonly number[] {
+function indexesOf({ spec, status }: Pick<Job, 'spec' | 'status'>, owned: readonly Pod[]): readonly number[] {
   const completed = owned.filter(({ status }) => status?.phase === 'Succeeded').map(indexOf)
-  const all = new Set([...parseRanges(written), ...completed])
+  const all = new Set([...parseRanges(status?.completedIndexes, (spec.completions ?? 1) - 1), ...completed])
   return [...all].filter(Number.isInteger).toSorted((left, right) => left - right)
 }
 
@@ -90,12 +90,13 @@ function formatRanges(indexes: readonly number[]): string {
   return runs.map(([from, to]) => (from === to ? `${from}` : `${from}-${to}`)).join(',')
 }
 
-function parseRanges(text = ''): readonly number[] {
-  return text
-    .split(',')
-    .filter(Boolean)
-    .flatMap((run) => {
-      const [from = Number.NaN, to = from] = run.split('-').map(Number)
-      return Array.from({ length: to - from + 1 || 0 }, (_, index) => from + index)
-    })
+/** The indexes up to `last`, each once: whoever may write the status may write any text. */
+function parseRanges(text = '', last: number): readonly number[] {
+  const indexes: number[] = []
+  for (const run of text.split(',').filter(Boolean)) {
+    const [from = Number.NaN, to = from] = run.split('-').map(Number)
+    for (let index = Math.max(from, (indexes.at(-1) ?? -1) + 1); index <= Math.min(to, last); index++)
+      indexes.push(index)
+  }
+  return indexes
 }

@@ -61,6 +61,21 @@ describe('planJob', () => {
     ['waits until that time', job({ activeDeadlineSeconds: 90 }), pods('Running'), { do: 'wait', until: now + 30_000 }],
     ['replaces a Pod that is ending', job(), [ending], { do: 'start', count: 1 }],
     ['waits for its end, if the Job asks for that', job({ podReplacementPolicy: 'Failed' }), [ending], { do: 'wait' }],
+    [
+      'starts few of very many Pods at a time',
+      job({ completions: 2 ** 31 - 1, parallelism: 2 ** 31 - 1, completionMode: 'Indexed' }),
+      [],
+      { do: 'start', count: 200 },
+    ],
+    [
+      'reads no more of its status than it can have completed',
+      {
+        ...job({ completions: 5, parallelism: 5, completionMode: 'Indexed' }),
+        status: { completedIndexes: '0-2147483647,'.repeat(1000) },
+      },
+      [],
+      { do: 'finish', as: 'Complete' },
+    ],
     ['stops while suspended', job({ suspend: true }), pods('Running'), { do: 'suspend' }],
   ])('%s', (_, given, owned, expected) => expect(planJob(given, owned, now)).toMatchObject(expected))
 })

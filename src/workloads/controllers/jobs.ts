@@ -10,7 +10,7 @@ import type { Controller } from '../../runtime/controller/controller.ts'
 import { settled, wakeAt, type Outcome } from '../../runtime/controller/outcome.ts'
 import { indexAnnotation, indexOf, isTracked, releasable, tallyOf, trackingFinalizer } from './job-tally.ts'
 import { ownerController, type Claims } from '../adoption.ts'
-import { createNew, writeStatus, type WorkloadPorts } from '../ports.ts'
+import { createNew, maxPodsAtOnce, writeStatus, type WorkloadPorts } from '../ports.ts'
 import { deleteFinishedJob, deleteOwned } from '../delete.ts'
 import {
   controllerUid,
@@ -85,9 +85,9 @@ export function planJob(job: Job, owned: readonly Pod[], now: number): JobStep {
   if (deadlineAt !== undefined && now >= deadlineAt)
     return finish('Failed', 'DeadlineExceeded', 'Job was active longer than specified deadline')
   const remaining = completions === undefined ? (succeeded > 0 ? 0 : parallelism) : completions - succeeded
-  const missing = Math.min(parallelism, remaining) - active
+  const missing = Math.min(parallelism, remaining, active + maxPodsAtOnce) - active
   if (missing <= 0) return { do: 'wait', ...(deadlineAt === undefined ? {} : { until: deadlineAt }) }
-  const indexes = isIndexed ? { indexes: openIndexes(completions ?? 1, completedIndexes, owned).slice(0, missing) } : {}
+  const indexes = isIndexed ? { indexes: openIndexes(completions ?? 1, missing, { completedIndexes, owned }) } : {}
   return { do: 'start', count: missing, notBefore: backoffUntil(failed, owned), ...indexes }
 }
 
@@ -105,11 +105,17 @@ function hasRestartedTooOften(job: Job, owned: readonly Pod[], backoffLimit: num
   return backoffLimit === 0 ? restarts > 0 : restarts >= backoffLimit
 }
 
-/** The indexes that neither succeeded nor have a running Pod. */
-function openIndexes(completions: number, completed: readonly number[], owned: readonly Pod[]): readonly number[] {
+/** The first indexes that neither succeeded nor have a running Pod. */
+function openIndexes(
+  completions: number,
+  max: number,
+  { completedIndexes, owned }: { readonly completedIndexes: readonly number[]; readonly owned: readonly Pod[] },
+): readonly number[] {
   const trying = owned.filter((pod) => pod.status?.phase !== 'Failed').map(indexOf)
-  const taken = new Set([...completed, ...trying])
-  return Array.from({ length: completions }, (_, index) => index).filter((index) => !taken.has(index))
+  const taken = new Set([...completedIndexes, ...trying])
+  const open: number[] = []
+  for (let index = 0; index < completions && open.length < max; index++) if (!taken.has(index)) open.push(index)
+  return open
 }
 
 /** Index of tracked Pods by the Job their label names. */

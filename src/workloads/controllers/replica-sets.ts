@@ -5,7 +5,7 @@ import type { Controller } from '../../runtime/controller/controller.ts'
 import { formatTime } from '../../kube/time.ts'
 import { settled, wakeAt, type Outcome } from '../../runtime/controller/outcome.ts'
 import { ownerController } from '../adoption.ts'
-import { createNew, writeStatus, type WorkloadPorts } from '../ports.ts'
+import { createNew, maxPodsAtOnce, writeStatus, type WorkloadPorts } from '../ports.ts'
 import { deleteOwned } from '../delete.ts'
 import { availability, isPodFinished, isPodReady, podOf, type Pod, type PodCondition, type Workload } from '../types.ts'
 
@@ -51,13 +51,12 @@ function replicaController(type: ResourceType, workloadPorts: WorkloadPorts): Co
   async function adjust(key: Key, set: Workload, mine: readonly Pod[]): Promise<void> {
     const plan = planReplicas(set.spec.replicas ?? 1, mine)
     const pod = podOf({ type, owner: set, template: set.spec.template }, { generateName: `${set.metadata.name}-` })
-    for (let index = 0; index < Math.min(plan.create, maxCreatedAtOnce); index++)
+    for (let index = 0; index < Math.min(plan.create, maxPodsAtOnce); index++)
       claims.expect(key, await createNew(client, pods, pod))
-    for (const pod of plan.delete) await deleteOwned(client, pods, pod)
+    for (const pod of plan.delete.slice(0, maxPodsAtOnce)) await deleteOwned(client, pods, pod)
   }
 }
 
-const maxCreatedAtOnce = 200
 const replicaFailure = 'ReplicaFailure'
 
 /** The status with the reason why Pods could not be created, such as a quota, if there is one. */

@@ -3,7 +3,7 @@ import type { Key } from '../../kube/key.ts'
 import type { Controller } from '../../runtime/controller/controller.ts'
 import { settled, wakeAt, type Outcome } from '../../runtime/controller/outcome.ts'
 import { ownerController } from '../adoption.ts'
-import { createNew, writeStatus, type WorkloadPorts } from '../ports.ts'
+import { createNew, maxPodsAtOnce, writeStatus, type WorkloadPorts } from '../ports.ts'
 import { deleteOwned } from '../delete.ts'
 import { RevisionHistory, revisionLabel, revisionName } from './revisions.ts'
 import { availability, isPodFinished, isPodReady, podOf, type Pod, type PodTemplate, type Workload } from '../types.ts'
@@ -32,11 +32,11 @@ export function planOrdinals(
   const isSurplus = (pod: Pod) => ordinalOf(pod) < start || ordinalOf(pod) >= start + wanted
   const surplus = owned.filter((pod) => isSurplus(pod) || isPodFinished(pod)).toSorted(lastFirst)
   const isParallel = set.spec.podManagementPolicy === 'Parallel'
-  const missing = Array.from({ length: wanted }, (_, index) => start + index).filter(
-    (ordinal) => !byOrdinal.has(ordinal),
-  )
+  const missing: number[] = []
+  for (let ordinal = start; ordinal < start + wanted && missing.length < maxPodsAtOnce; ordinal++)
+    if (!byOrdinal.has(ordinal)) missing.push(ordinal)
   if (isParallel && missing.length + surplus.length > 0)
-    return { create: missing, delete: surplus.filter(isNotTerminating) }
+    return { create: missing, delete: surplus.filter(isNotTerminating).slice(0, maxPodsAtOnce) }
   const [first] = missing
   const unready = owned.filter((pod) => ordinalOf(pod) < (first ?? start + wanted) && !isPodReady(pod))
   if (first !== undefined && unready.length === 0) return { create: [first], delete: [] }

@@ -1,6 +1,7 @@
 import { nodes, pods } from '../../kube/core-types.ts'
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
+import type { Change } from '../../runtime/cache/informer.ts'
 import { keyOf, type Key } from '../../kube/key.ts'
 import { ignoring } from '../../kube/status-error.ts'
 import { formatTime, parseTime } from '../../kube/time.ts'
@@ -28,15 +29,17 @@ export class LocalNode {
   #isClosed = false
   readonly #pods
   readonly #nodes
+  /** Pods that found no room, by uid, the first one first. */
+  readonly #waiting = new Map<string, Pod>()
 
   constructor(options: NodeOptions) {
     const { client, informers, ports, directory } = options
     this.#options = options
     killLeftovers(directory)
-    this.#pods = informers.open<Pod>(client, pods)
+    this.#pods = informers.open<Pod>(client, pods, { indexes: { node: nodeOf } })
     this.#nodes = informers.open<Node>(client, nodes)
     this.controller = new Controller({ name: 'node', reconcile: (key) => this.#reconcile(key), ports, concurrency: 16 })
-    this.controller.watch(this.#pods)
+    this.controller.watch(this.#pods, (change) => this.#keysOf(change))
     this.controller.watch(this.#nodes, () =>
       this.#pods
         .list()
@@ -98,11 +101,28 @@ export class LocalNode {
     return settled
   }
 
+  /** A changed Pod, and the first one that waits for room when this one has freed some. */
+  *#keysOf({ type, object }: Change<Pod>): Generator<Key> {
+    yield keyOf(object)
+    if (type === 'deleted') this.#waiting.delete(object.metadata.uid)
+    else if (!isPodFinished(object)) return
+    const [next] = this.#waiting.values()
+    if (next) yield keyOf(next)
+  }
+
   async #schedule(pod: Pod): Promise<void> {
     if (pod.spec.schedulingGates?.length || (pod.spec.schedulerName ?? ours) !== ours) return
     const { client, nodeName } = this.#options
     const { name, namespace = '', uid } = pod.metadata
-    if (this.#nodes.get('', nodeName)?.spec?.unschedulable && !toleratesCordon(pod)) return this.#markUnschedulable(pod)
+    const node = this.#nodes.get('', nodeName)
+    this.#waiting.delete(uid)
+    if (node?.spec?.unschedulable && !toleratesCordon(pod))
+      return this.#markUnschedulable(pod, '1 node(s) were unschedulable')
+    const room = Number(node?.status?.allocatable?.pods ?? Number.POSITIVE_INFINITY)
+    if (this.#pods.byIndex('node', nodeName).length >= room) {
+      this.#waiting.set(uid, pod)
+      return this.#markUnschedulable(pod, '1 Too many pods')
+    }
     const binding = {
       apiVersion: 'v1',
       kind: 'Binding',
@@ -112,11 +132,11 @@ export class LocalNode {
     await client.create(pods, binding, { subresource: 'binding' }).catch(ignoring('Conflict', 'NotFound'))
   }
 
-  async #markUnschedulable(pod: Pod): Promise<void> {
+  async #markUnschedulable(pod: Pod, why: string): Promise<void> {
     const { client, events, ports } = this.#options
     const { name, namespace = '', uid, generation } = pod.metadata
     if (pod.status?.conditions?.some(({ reason }) => reason === 'Unschedulable')) return
-    const message = '0/1 nodes are available: 1 node(s) were unschedulable.'
+    const message = `0/1 nodes are available: ${why}.`
     const scheduled: PodCondition = {
       type: 'PodScheduled',
       status: 'False',
@@ -161,6 +181,11 @@ export class LocalNode {
     const { ports, ...options } = this.#options
     return new PodRunner(pod, { ...options, clock: ports.clock, log: ports.log })
   }
+}
+
+/** Index of Pods that take room on a node. */
+function nodeOf(pod: Pod): readonly string[] {
+  return pod.spec.nodeName && !isPodFinished(pod) ? [pod.spec.nodeName] : []
 }
 
 /** The scheduler of Pods that name none. Pods of another one are bound by it. */

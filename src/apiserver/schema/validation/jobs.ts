@@ -1,5 +1,5 @@
 import { invalidValue, required, unsupported, type FieldError } from '../types/field-error.ts'
-import { at, given, notNegative, notServed, oneOf, text, type Json } from './parts/checks.ts'
+import { at, given, notNegative, notServed, number, oneOf, text, type Json } from './parts/checks.ts'
 import { scheduleFault } from '../../../kube/calendar/cron.ts'
 import { isTimeZone } from '../../../kube/calendar/zoned-time.ts'
 import { templateFaults } from './parts/pod-spec.ts'
@@ -30,6 +30,9 @@ export function* cronJobFaults(object: Json): Generator<FieldError> {
   if (name.length > 52) yield invalidValue('metadata.name', name, 'must be no more than 52 characters')
 }
 
+/** kube-apiserver allows any number of completions. */
+const maxIndexes = 100_000
+
 function* jobSpecFaults(spec: Json, path: string): Generator<FieldError> {
   for (const key of [
     'parallelism',
@@ -47,6 +50,13 @@ function* jobSpecFaults(spec: Json, path: string): Generator<FieldError> {
   if (mode === 'Indexed' && typeof spec.completions !== 'number') {
     yield required(`${path}.completions`, 'when completion mode is Indexed')
   }
+  for (const key of mode === 'Indexed' ? ['parallelism', 'completions'] : [])
+    if ((number(spec[key]) ?? 0) > maxIndexes)
+      yield invalidValue(
+        `${path}.${key}`,
+        spec[key],
+        `must be less than or equal to ${maxIndexes} when completion mode is Indexed`,
+      )
   yield* selectorFaults(`${path}.selector`, given(spec, 'selector'))
   const template = at(spec, 'template')
   yield* templateFaults(template, `${path}.template`)
