@@ -74,10 +74,12 @@ function isAllowed(
 
 function requireHeld(roles: RoleSource, { user, type, namespace, name }: Review, wanted: readonly PolicyRule[]): void {
   const missing = uncovered(rulesOf(roles, user, namespace), wanted)
-  if (missing.length === 0) return
+  if (missing?.length === 0) return
+  const on = { group, resource: type.plural, name }
+  if (!missing) throw forbiddenResource(on, 'its rules are too many to compare: split it into several roles')
   const groups = user.groups.map((entry) => JSON.stringify(entry)).join(' ')
   throw forbiddenResource(
-    { group, resource: type.plural, name },
+    on,
     `user ${JSON.stringify(user.name)} (groups=[${groups}]) is attempting to grant RBAC permissions not currently held:\n${compact(missing).map(describeRule).join('\n')}`,
   )
 }

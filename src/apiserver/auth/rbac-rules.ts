@@ -27,9 +27,30 @@ export function ruleAllows(rule: PolicyRule, access: Access): boolean {
   )
 }
 
-/** The parts of `wanted` that no rule of `held` covers, each as a rule of one verb, group, resource and name. */
-export function uncovered(held: readonly PolicyRule[], wanted: readonly PolicyRule[]): readonly PolicyRule[] {
-  return wanted.flatMap(breakdown).filter((part) => !held.some((rule) => covers(rule, part)))
+/** How many parts of rules are compared with how many rules at most: lists multiply, and a role may have long ones. */
+const maxParts = 10_000
+const maxComparisons = 20_000_000
+
+/**
+ * The parts of `wanted` that no rule of `held` covers, each as a rule of one verb, group, resource and name. Undefined when there
+ * are too many parts to look at.
+ */
+export function uncovered(
+  held: readonly PolicyRule[],
+  wanted: readonly PolicyRule[],
+): readonly PolicyRule[] | undefined {
+  if (held.length * wanted.length > maxComparisons) return undefined
+  const sets = held.map(setsOf)
+  const isCovered = (part: PolicyRule) => sets.some((rule) => covers(rule, part))
+  const parts: PolicyRule[] = []
+  for (const rule of wanted) {
+    if (!rule.nonResourceURLs?.length && isCovered(rule)) continue
+    for (const part of breakdown(rule)) {
+      parts.push(part)
+      if (parts.length > maxParts || parts.length * held.length > maxComparisons) return undefined
+    }
+  }
+  return parts.filter((part) => !isCovered(part))
 }
 
 /** A rule as kube-apiserver prints it in escalation errors. */
@@ -68,46 +89,59 @@ function pathMatches(pattern: string, path: string): boolean {
 }
 
 /** Splits a rule into rules of one verb, group, resource and name, so that each can be covered by a different rule. */
-function breakdown(rule: PolicyRule): PolicyRule[] {
-  const parts: PolicyRule[] = []
-  for (const verb of rule.verbs) {
-    for (const url of rule.nonResourceURLs ?? []) parts.push({ verbs: [verb], nonResourceURLs: [url] })
-    for (const group of rule.apiGroups ?? []) {
-      for (const resource of rule.resources ?? []) {
-        const part = { verbs: [verb], apiGroups: [group], resources: [resource] }
-        if (rule.resourceNames?.length) {
-          for (const name of rule.resourceNames) parts.push({ ...part, resourceNames: [name] })
-        } else parts.push(part)
-      }
-    }
+function* breakdown(rule: PolicyRule): Generator<PolicyRule> {
+  const names = rule.resourceNames?.length ? new Set(rule.resourceNames) : [undefined]
+  for (const verb of new Set(rule.verbs)) {
+    for (const url of new Set(rule.nonResourceURLs)) yield { verbs: [verb], nonResourceURLs: [url] }
+    for (const group of new Set(rule.apiGroups))
+      for (const resource of new Set(rule.resources))
+        for (const name of names)
+          yield {
+            verbs: [verb],
+            apiGroups: [group],
+            resources: [resource],
+            ...(name === undefined ? {} : { resourceNames: [name] }),
+          }
   }
-  return parts
 }
 
-function covers(rule: PolicyRule, part: PolicyRule): boolean {
+/** A rule that is compared with many others. */
+type RuleSets = Readonly<Record<Exclude<keyof PolicyRule, 'nonResourceURLs'>, ReadonlySet<string>>> &
+  Pick<PolicyRule, 'nonResourceURLs'>
+
+function setsOf({ verbs, apiGroups, resources, resourceNames, nonResourceURLs }: PolicyRule): RuleSets {
+  return {
+    verbs: new Set(verbs),
+    apiGroups: new Set(apiGroups),
+    resources: new Set(resources),
+    resourceNames: new Set(resourceNames),
+    ...(nonResourceURLs ? { nonResourceURLs } : {}),
+  }
+}
+
+function covers(rule: RuleSets, part: PolicyRule): boolean {
   if (!coversAll(rule.verbs, part.verbs)) return false
   if (part.nonResourceURLs?.length) {
     return part.nonResourceURLs.every((url) => rule.nonResourceURLs?.some((pattern) => pathMatches(pattern, url)))
   }
   return (
     coversAll(rule.apiGroups, part.apiGroups) &&
-    (part.resources ?? []).every((resource) => coversResource(rule.resources ?? [], resource)) &&
+    (part.resources ?? []).every((resource) => coversResource(rule.resources, resource)) &&
     coversNames(rule.resourceNames, part.resourceNames)
   )
 }
 
-function coversAll(list: readonly string[] = [], wanted: readonly string[] = []): boolean {
-  return list.includes('*') || wanted.every((value) => list.includes(value))
+function coversAll(list: ReadonlySet<string>, wanted: readonly string[] = []): boolean {
+  return list.has('*') || wanted.every((value) => list.has(value))
 }
 
-function coversResource(resources: readonly string[], wanted: string): boolean {
-  if (resources.includes('*') || resources.includes(wanted)) return true
+function coversResource(resources: ReadonlySet<string>, wanted: string): boolean {
+  if (resources.has('*') || resources.has(wanted)) return true
   const slash = wanted.indexOf('/')
-  return slash >= 0 && resources.includes(`*${wanted.slice(slash)}`)
+  return slash >= 0 && resources.has(`*${wanted.slice(slash)}`)
 }
 
 /** A rule without names covers every name; one with names covers only those. */
-function coversNames(names: readonly string[] = [], wanted: readonly string[] = []): boolean {
-  if (names.length === 0) return true
-  return wanted.length > 0 && wanted.every((name) => names.includes(name))
+function coversNames(names: ReadonlySet<string>, wanted: readonly string[] = []): boolean {
+  return names.size === 0 || (wanted.length > 0 && wanted.every((name) => names.has(name)))
 }

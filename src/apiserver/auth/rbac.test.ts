@@ -118,6 +118,17 @@ describe('uncovered', () => {
     ['a path that is not held', [], [{ verbs: ['get'], nonResourceURLs: ['/x'] }], 1],
   ])('finds %s', (_, held, wanted, count) => expect(uncovered(held, wanted)).toHaveLength(count))
 
+  it('gives up on rules whose lists multiply, instead of looking at each combination', () => {
+    const many = (prefix: string) => Array.from({ length: 3000 }, (_, index) => `${prefix}${index}`)
+    const product = { apiGroups: many('g'), resources: many('r'), verbs: many('v') }
+    expect(uncovered([readPods], [product])).toBeUndefined()
+    expect(uncovered([product], [product])).toEqual([])
+    const both = { ...readPods, nonResourceURLs: ['/x'] }
+    expect(uncovered([{ verbs: ['*'], nonResourceURLs: ['*'] }], [both])).toHaveLength(2)
+    const held = Array.from({ length: 10_000 }, (_, index) => ({ ...readPods, resourceNames: [`n${index}`] }))
+    expect(uncovered(held, [...held, product])).toBeUndefined()
+  })
+
   it('describes a rule as the API does', () => {
     expect(describeRule(readPods)).toBe('{APIGroups:[""], Resources:["pods"], Verbs:["get" "list"]}')
   })

@@ -37,12 +37,16 @@ export interface Verdict {
 export function authorize(source: RoleSource, user: User, access: Access): Verdict {
   if (user.groups.includes(mastersGroup)) return { allowed: true, reason: '' }
   const missing: string[] = []
+  const seen = new Set<readonly PolicyRule[]>()
   for (const { binding, rules, subject } of rulesFor(
     source,
     user,
     isResourceAccess(access) ? access.namespace : '',
     missing,
   )) {
+    // Many bindings may name one role.
+    if (seen.has(rules)) continue
+    seen.add(rules)
     if (rules.some((rule) => ruleAllows(rule, access))) return { allowed: true, reason: describe(binding, subject) }
   }
   return { allowed: false, reason: missing.length > 0 ? `RBAC: ${formatErrors(missing)}` : '' }
@@ -51,7 +55,8 @@ export function authorize(source: RoleSource, user: User, access: Access): Verdi
 /** Every rule that applies to the user in a namespace; '' means the cluster scope only. */
 export function rulesOf(source: RoleSource, user: User, namespace: string): readonly PolicyRule[] {
   if (user.groups.includes(mastersGroup)) return allRules
-  return [...rulesFor(source, user, namespace, [])].flatMap(({ rules }) => rules)
+  const roles = new Set([...rulesFor(source, user, namespace, [])].map(({ rules }) => rules))
+  return [...roles].flat()
 }
 
 /** The first of a binding's subjects that matches the user. */
