@@ -1,4 +1,3 @@
-import { deepEqual } from '../../../kube/patches/patch.ts'
 import { isRecord } from '../../../kube/basics/json.ts'
 
 /**
@@ -11,40 +10,34 @@ export function orderItems(
   live: readonly unknown[],
   mergeKey: string | undefined,
 ): unknown[] {
-  const place = (list: readonly unknown[], item: unknown): number =>
-    list.findIndex((each) => isSame(each, item, mergeKey))
-  const mentioned = sortBy(
-    merged.filter((item) => place(order, item) >= 0),
-    (item) => place(order, item),
-  )
-  const others = sortBy(
-    merged.filter((item) => place(order, item) < 0),
-    (item) => place(live, item),
-  )
+  const placed = { order: placesIn(order, mergeKey), live: placesIn(live, mergeKey) }
+  const items = merged.map((item) => {
+    const identity = identityOf(item, mergeKey)
+    return { item, order: placed.order.get(identity), live: placed.live.get(identity) ?? Number.MAX_SAFE_INTEGER }
+  })
+  const mentioned = items.filter(({ order }) => order !== undefined).toSorted((a, b) => (a.order ?? 0) - (b.order ?? 0))
+  const others = items.filter(({ order }) => order === undefined).toSorted((a, b) => a.live - b.live)
   const result: unknown[] = []
   let next = 0
-  for (const item of mentioned) {
-    const at = place(live, item)
-    while (next < others.length && at >= 0 && isBefore(place(live, others[next]), at)) result.push(others[next++])
+  for (const { item, live: at } of mentioned) {
+    const isKnown = at !== Number.MAX_SAFE_INTEGER
+    for (let other = others[next]; isKnown && other && other.live < at; other = others[++next]) result.push(other.item)
     result.push(item)
   }
-  return [...result, ...others.slice(next)]
+  return [...result, ...others.slice(next).map(({ item }) => item)]
 }
 
-function isBefore(place: number, other: number): boolean {
-  return place >= 0 && place < other
-}
-
-/** Sorts by position; stable, items without a position last. */
-function sortBy(items: readonly unknown[], placeOf: (item: unknown) => number): unknown[] {
-  const rank = (item: unknown): number => {
-    const place = placeOf(item)
-    return place < 0 ? Number.MAX_SAFE_INTEGER : place
+/** Where each item is first, by its identity: lists may be long, and no item is looked for in all others. */
+export function placesIn(list: readonly unknown[], mergeKey: string | undefined): Map<string, number> {
+  const places = new Map<string, number>()
+  for (const [index, item] of list.entries()) {
+    const identity = identityOf(item, mergeKey)
+    if (!places.has(identity)) places.set(identity, index)
   }
-  return items.toSorted((a, b) => rank(a) - rank(b))
+  return places
 }
 
-function isSame(one: unknown, other: unknown, mergeKey: string | undefined): boolean {
-  if (!mergeKey || !isRecord(one) || !isRecord(other)) return deepEqual(one, other)
-  return one[mergeKey] === other[mergeKey]
+/** What makes two items of a list the same one: the value of the merge key, or else all of it. */
+export function identityOf(item: unknown, mergeKey: string | undefined): string {
+  return mergeKey && isRecord(item) ? `key ${JSON.stringify(item[mergeKey])}` : `item ${JSON.stringify(item)}`
 }

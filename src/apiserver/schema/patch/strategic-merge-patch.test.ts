@@ -33,6 +33,20 @@ describe('strategicMergePatch', () => {
       .map(({ patch, message }) => [JSON.stringify(patch), patch, message] as const),
   )('refuses %s in the words of the API', (_, patch, message) => expect(() => patched(patch)).toThrow(message))
 
+  it('merges long lists without looking for each item in all others', () => {
+    const names = Array.from({ length: 30_000 }, (_, index) => `E${index}`)
+    const env = (list: readonly string[], value: string) => list.map((name) => ({ name, value }))
+    const containers = (list: object) => ({ template: { spec: { containers: [{ name: 'c', ...list }] } } })
+    const turned = names.toReversed()
+    const all = strategicMergePatch(schema, containers({ env: env(names, 'a') }), {
+      ...containers({ env: env(turned, 'b'), '$setElementOrder/env': turned.map((name) => ({ name })) }),
+      metadata: { $retainKeys: names, ...Object.fromEntries(names.map((name) => [name, '1'])) },
+    })
+    expect(all).toMatchObject(containers({ env: env(turned, 'b') }))
+    const none = containers({ env: names.map((name) => ({ name, $patch: 'delete' })) })
+    expect(strategicMergePatch(schema, all, none)).toMatchObject(containers({ env: [] }))
+  })
+
   it('does not change the original', () => {
     const before = structuredClone(original)
     for (const { patch, result } of cases) if (result) strategicMergePatch(schema, original, patch)

@@ -1,8 +1,7 @@
-import { deepEqual } from '../../../kube/patches/patch.ts'
 import { StatusError } from '../../../kube/status-error.ts'
 import { goPrint, goType } from './go-print.ts'
 import type { ObjectSchema } from '../types/object-schema.ts'
-import { orderItems } from './patch-order.ts'
+import { identityOf, orderItems, placesIn } from './patch-order.ts'
 import { isRecord, setOwn } from '../../../kube/basics/json.ts'
 import type { Field, StructType, TypeExpression } from '../types/type-table.ts'
 
@@ -48,9 +47,10 @@ function retain(original: JsonMap, patch: JsonMap): JsonMap {
   const keys = patch[retainKeys]
   if (keys === undefined) return { ...original }
   if (!Array.isArray(keys)) throw badPatch('invalid patch format of retainKeys')
-  const isStray = (key: string): boolean => patch[key] !== null && !key.startsWith('$') && !keys.includes(key)
+  const retained = new Set<unknown>(keys)
+  const isStray = (key: string): boolean => patch[key] !== null && !key.startsWith('$') && !retained.has(key)
   if (Object.keys(patch).some(isStray)) throw badPatch('invalid patch format of retainKeys')
-  return Object.fromEntries(Object.entries(original).filter(([key]) => keys.includes(key)))
+  return Object.fromEntries(Object.entries(original).filter(([key]) => retained.has(key)))
 }
 
 function mergeKey(result: JsonMap, key: string, value: unknown, type: TypeExpression): void {
@@ -104,7 +104,7 @@ function checkOrder(changes: readonly unknown[], order: readonly unknown[], merg
   const rest = changes.filter((item) => !(isRecord(item) && '$patch' in item))
   let at = 0
   for (const step of order) {
-    if (at < rest.length && isSameItem(rest[at], step, mergeKey)) at++
+    if (at < rest.length && identityOf(rest[at], mergeKey) === identityOf(step, mergeKey)) at++
   }
   if (at < rest.length) {
     throw badPatch(
@@ -140,7 +140,7 @@ function specialItems(
   changes: readonly unknown[],
   mergeKey: string,
 ): { kept: unknown[]; rest: unknown[] } {
-  let kept = [...live]
+  const deleted = new Set<string>()
   let isReplaced = false
   const rest: unknown[] = []
   for (const item of changes) {
@@ -151,7 +151,7 @@ function specialItems(
         break
       case 'delete':
         if (!Object.hasOwn(item, mergeKey)) throw missingKey(item, mergeKey)
-        kept = kept.filter((each) => !isSameItem(each, item, mergeKey))
+        deleted.add(identityOf(item, mergeKey))
         break
       case 'replace':
         isReplaced = true
@@ -162,7 +162,9 @@ function specialItems(
         throw badPatch(`unknown patch type: ${goPrint(item.$patch)} in map: ${goPrint(item)}`)
     }
   }
-  return isReplaced ? { kept: rest, rest: [] } : { kept, rest }
+  return isReplaced
+    ? { kept: rest, rest: [] }
+    : { kept: live.filter((each) => !deleted.has(identityOf(each, mergeKey))), rest }
 }
 
 function mergeItems(
@@ -172,12 +174,14 @@ function mergeItems(
   inner: TypeExpression,
 ): unknown[] {
   const merged = [...kept]
+  const places = placesIn(kept, mergeKey)
   for (const item of rest as readonly JsonMap[]) {
     if (!Object.hasOwn(item, mergeKey)) throw missingKey(item, mergeKey)
-    const index = merged.findIndex((each) => isSameItem(each, item, mergeKey))
+    const identity = identityOf(item, mergeKey)
+    const index = places.get(identity) ?? merged.length
     const before = merged[index]
-    if (isRecord(before)) merged[index] = mergeMap(before, item, inner)
-    else merged.push(withoutDirectives(item))
+    merged[index] = isRecord(before) ? mergeMap(before, item, inner) : withoutDirectives(item)
+    places.set(identity, index)
   }
   return merged
 }
@@ -186,7 +190,8 @@ function removeFromList(result: JsonMap, key: string, items: unknown): void {
   const live = result[key]
   if (!Array.isArray(live)) return
   if (!Array.isArray(items)) throw badPatch('invalid patch format of primitive list')
-  result[key] = live.filter((item) => !items.includes(item))
+  const removed = new Set<unknown>(items)
+  result[key] = live.filter((item) => !removed.has(item))
 }
 
 /** Cleans a value that has no counterpart to merge with: drops nulls and directives. */
@@ -200,11 +205,6 @@ function withoutDirectives(value: unknown): unknown {
     if (inner !== undefined) setOwn(result, key, inner)
   }
   return result
-}
-
-function isSameItem(one: unknown, other: unknown, mergeKey: string | undefined): boolean {
-  if (!mergeKey) return deepEqual(one, other)
-  return isRecord(one) && isRecord(other) && Object.hasOwn(one, mergeKey) && one[mergeKey] === other[mergeKey]
 }
 
 /** The field of a key and the type of its value, or of its items if it is a list. */
