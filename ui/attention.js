@@ -5,7 +5,7 @@
 /** @import { ManagedItem, Ref } from './types.d.ts' */
 import { kinds } from './kinds.js'
 import { candidateItem, shortRevision } from './managed-items.js'
-import { faultOf, isOnDemand } from './service-state.js'
+import { failureOf, faultOf, isOnDemand } from './service-state.js'
 import { parseTime } from './time.js'
 
 const day = 86_400_000
@@ -92,9 +92,11 @@ function ofCandidate(candidate, now) {
 
 /** @param {import('./types.d.ts').Listed['services']} service @returns {Attention[]} */
 function ofService(service) {
-  const why = faultOf(service)
   const { namespace, name } = service.metadata
-  return why === undefined ? [] : [{ what: 'failing', object: { ...kinds.services, namespace, name }, why }]
+  const object = { ...kinds.services, namespace, name }
+  return [faultOf(service), failureOf(service)].flatMap((why) =>
+    why === undefined ? [] : [{ what: 'failing', object, why }],
+  )
 }
 
 /** Cleaners and Bonds. @param {ManagedItem} item @param {number} now @returns {Attention[]} */

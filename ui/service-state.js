@@ -57,6 +57,13 @@ export function faultOf(service) {
   return condition?.status === 'False' ? `${condition.message}.` : undefined
 }
 
+/** Why the last attempt to wake it failed. @param {Pick<Service, 'status'>} service */
+export function failureOf(service) {
+  const condition = conditionOf(service, 'sojourn.dev/Wakeable')
+  if (condition?.status !== 'False') return undefined
+  return `The last attempt to wake it failed (${condition.reason}): ${condition.message.replace(/\.?$/, '.')}`
+}
+
 /**
  * @param {Pick<Service, 'status'>} service
  * @param {string} type
@@ -72,7 +79,7 @@ function conditionOf({ status }, type) {
 export function remarksOf(service) {
   const fault = faultOf(service)
   const callers = fault?.includes('sojourn.dev/takeover') ? undefined : callersOf(service)
-  return [fault, callers?.message].filter((remark) => remark !== undefined)
+  return [fault, failureOf(service), callers?.message].filter((remark) => remark !== undefined)
 }
 
 /** @typedef {{ state: string, replicas: number, why: string, lastUsedAt?: number, next?: { what: string, at: number } }} ServiceState */
@@ -117,9 +124,19 @@ function ownStateOf(service, workload, now) {
   const common = { replicas, lastUsedAt }
   const hours = annotations['sojourn.dev/awake-hours']
   const wakes = hours ? `or its awake hours (${hours}) wake it` : 'wakes it'
-  if (replicas === 0) return { ...common, state: 'Asleep', why: `It is idle; the next request ${wakes}.` }
+  const hand = byHandOf(workload, now)
+  if (replicas === 0) {
+    const why = hand?.power === 'Asleep' ? `It was put to sleep by hand until ${hand.until}` : 'It is idle'
+    return { ...common, state: 'Asleep', why: `${why}; the next request ${wakes}.` }
+  }
   const awake = { ...common, state: 'Awake' }
   const and = isUnready(workload) ? 'None of its pods is ready: requests wait, or get 503. ' : ''
+  if (workload.metadata.annotations?.['sojourn.dev/contended'] !== undefined)
+    return { ...awake, why: `${and}Another writer keeps scaling it up, so it stays awake (Contended).` }
+  if (hand?.power === 'Awake') {
+    const why = `${and}It is kept awake by hand until ${hand.until}.`
+    return { ...awake, next: { what: 'falls asleep', at: parseTime(hand.until) ?? now }, why }
+  }
   if (/^(false|off|no|never)$/i.test(annotations['sojourn.dev/sleep']?.trim() ?? ''))
     return { ...awake, why: `${and}It is kept awake by annotation.` }
   const minReplicas = Number(annotations['sojourn.dev/min-replicas'] ?? 0)
@@ -128,8 +145,15 @@ function ownStateOf(service, workload, now) {
   const seconds = ttlSecondsOf(service) ?? defaultTtlSeconds
   const until = parseTime(annotations['sojourn.dev/awake-until']) ?? 0
   const at = Math.max((lastUsedAt ?? now) + seconds * 1000, until, now)
-  const why = `${and}It sleeps after ${seconds} seconds without requests.`
+  const why = `${and}It sleeps after ${seconds === 1 ? 'one second' : `${seconds} seconds`} without requests.`
   return { ...awake, next: { what: 'falls asleep', at }, why }
+}
+
+/** What a user has asked of a workload by hand, while it lasts. @param {Workload} workload @param {number} now */
+function byHandOf({ metadata: { annotations = {} } }, now) {
+  const until = annotations['sojourn.dev/awake-until'] ?? annotations['sojourn.dev/asleep-until']
+  if (until === undefined || (parseTime(until) ?? 0) <= now) return undefined
+  return { power: 'sojourn.dev/awake-until' in annotations ? 'Awake' : 'Asleep', until }
 }
 
 /** Whether the workload's status says that no pod is ready. @param {Workload} workload */

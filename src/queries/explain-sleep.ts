@@ -1,4 +1,4 @@
-import { workSchedule, type WorkSchedule } from '../apis/work-schedule.ts'
+import { workSchedule, type WorkSchedule, type WorkScheduleSpec } from '../apis/work-schedule.ts'
 import { formatTime, when } from '../kube/time.ts'
 import { windowState } from '../apis/work-window.ts'
 import { namespaces } from '../kube/core-types.ts'
@@ -10,11 +10,38 @@ import {
   isExcluded,
   type AnnotatedSleep,
 } from '../systems/activator/model/sleep-annotations.ts'
+import type { RuledSleep } from '../systems/activator/views/service-state.ts'
 import type { Reader } from './reader.ts'
+
+/** What annotations say about the sleep of an object. */
+interface SaidSleep {
+  /** Its own sleep rule, or that of its Namespace; `excluded` from all. */
+  readonly rule: AnnotatedSleep | 'excluded' | undefined
+  /** Whose hours count: ` of namespace team`, or nothing for its own. */
+  readonly whose: string
+}
+
+async function saidSleepOf(reader: Reader, object: StoredObject): Promise<SaidSleep> {
+  const { namespace, name } = object.metadata
+  const space = namespace === undefined ? undefined : await reader.peek<StoredObject>(namespaces, { name: namespace })
+  const [own, shared] = [annotatedSleep(object), space && annotatedSleep(space)]
+  const whose = own?.awake ? '' : ` of namespace ${namespace ?? name}`
+  if (!own && !shared) return { rule: undefined, whose }
+  if (isExcluded(object) || (space && isExcluded(space))) return { rule: 'excluded', whose }
+  return { rule: { awake: own?.awake ?? shared?.awake, byHand: own?.byHand ?? shared?.byHand }, whose }
+}
+
+/** What the sleep rule of annotations says of a workload at a time. */
+export async function ruledSleepOf(reader: Reader, workload: StoredObject, now: number): Promise<RuledSleep> {
+  const { rule } = await saidSleepOf(reader, workload)
+  if (!rule || rule === 'excluded') return {}
+  const schedule = await scheduleOf(reader, rule.awake)
+  return { byHand: rule.byHand, ...(schedule ? { window: windowState(schedule, now) } : {}) }
+}
 
 /** Why a workload or a Namespace sleeps or is awake by its annotations, and when that changes. */
 export async function explainSleep(reader: Reader, object: StoredObject, now: number): Promise<readonly string[]> {
-  const { namespace, annotations = {} } = object.metadata
+  const { annotations = {} } = object.metadata
   const since = asleepSince(object)
   const contended = annotations[annotation.contended]
   const state = [
@@ -23,14 +50,10 @@ export async function explainSleep(reader: Reader, object: StoredObject, now: nu
       : [`Asleep since ${formatTime(since)}; it had ${annotations[annotation.formerReplicas]} replicas`]),
     ...(contended === undefined ? [] : [`Contended: ${contended}`]),
   ]
-  const space = namespace === undefined ? undefined : await reader.get<StoredObject>(namespaces, { name: namespace })
-  const [own, shared] = [annotatedSleep(object), space && annotatedSleep(space)]
-  if (!own && !shared) return state
-  if (isExcluded(object) || (space && isExcluded(space)))
-    return [`${annotation.sleep} excludes it from every sleep rule`]
-  const awake = own?.awake ?? shared?.awake
-  const whose = own?.awake ? '' : ` of namespace ${namespace ?? object.metadata.name}`
-  return [...state, ...byHand(own?.byHand ?? shared?.byHand, now), ...(await hours(reader, awake, whose, now))]
+  const { rule, whose } = await saidSleepOf(reader, object)
+  if (!rule) return state
+  if (rule === 'excluded') return [`${annotation.sleep} excludes it from every sleep rule`]
+  return [...state, ...byHand(rule.byHand, now), ...(await hours(reader, rule.awake, whose, now))]
 }
 
 function byHand(hand: AnnotatedSleep['byHand'], now: number): readonly string[] {
@@ -45,13 +68,16 @@ async function hours(
   now: number,
 ): Promise<readonly string[]> {
   if (!awake) return []
-  const schedule =
-    'hours' in awake
-      ? awake.hours
-      : (await reader.get<WorkSchedule & StoredObject>(workSchedule.type, { name: awake.schedule }))?.spec
+  const schedule = await scheduleOf(reader, awake)
   if (!schedule) return [`It stays awake: there is no WorkSchedule "${'schedule' in awake ? awake.schedule : ''}"`]
   const state = windowState(schedule, now)
   if (state.open) return [`The awake hours${whose} end ${when(state.until, now)}; then it sleeps`]
   const next = state.nextOpenAt === undefined ? 'do not begin again' : `begin ${when(state.nextOpenAt, now)}`
   return [`Outside the awake hours${whose}, which ${next}`]
+}
+
+async function scheduleOf(reader: Reader, awake: AnnotatedSleep['awake']): Promise<WorkScheduleSpec | undefined> {
+  if (!awake) return undefined
+  if ('hours' in awake) return awake.hours
+  return (await reader.peek<WorkSchedule & StoredObject>(workSchedule.type, { name: awake.schedule }))?.spec
 }

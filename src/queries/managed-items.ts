@@ -13,6 +13,7 @@ import { readServiceSettings } from '../systems/activator/model/service-settings
 import { remarksOf, serviceStateOf } from '../systems/activator/views/service-state.ts'
 import { identityOf, shortRevision } from '../systems/promoter/model/revision.ts'
 import { candidateItem } from './candidate-item.ts'
+import { ruledSleepOf } from './explain-sleep.ts'
 import type { Reader } from './reader.ts'
 
 /** An object that Sojourn manages: its state, what happens to it next, when and why. */
@@ -204,7 +205,7 @@ async function serviceItem(
   const { workloads, scaling } = readServiceSettings(service)
   const [named] = workloads
   const workload = named && (await findWorkload(reader, named))
-  const own = serviceStateOf(service, workload, now)
+  const own = serviceStateOf(service, workload, now, workload && (await ruledSleepOf(reader, workload, now)))
   const { state } = own
   const home = environments.find(({ metadata }) => metadata.namespace === service.metadata.namespace)
   const sleepsAt = parseTime(home?.status?.sleepsAt)

@@ -6,6 +6,7 @@ import { isStatusError } from '../kube/status-error.ts'
 export class Reader {
   readonly client: Client
   readonly #unread = new Set<string>()
+  readonly #peeked = new Map<string, Promise<unknown>>()
 
   constructor(client: Client) {
     this.client = client
@@ -30,6 +31,12 @@ export class Reader {
   /** One object; undefined when it is not there, or may not be read. */
   get<T>(type: ResourceType, place: Place, options: { readonly subresource?: string } = {}): Promise<T | undefined> {
     return this.#tolerating(type, () => this.client.get<T>(type, place, options))
+  }
+
+  /** The same, once for many questions about one object. */
+  peek<T>(type: ResourceType, place: Place): Promise<T | undefined> {
+    const key = `${groupResource(type)}/${place.namespace ?? ''}/${place.name}`
+    return this.#peeked.getOrInsertComputed(key, () => this.get<T>(type, place)) as Promise<T | undefined>
   }
 
   async #tolerating<T>(type: ResourceType, read: () => Promise<T>): Promise<T | undefined> {

@@ -6,7 +6,7 @@ import { dayChart, lastDayOf } from '../day-chart.js'
 import { confirm } from '../dialogs.js'
 import { factList, fill, h, pill } from '../dom.js'
 import { rightsOf } from '../rights.js'
-import { callersOf, faultOf, serviceStateOf, workloadOf } from '../service-state.js'
+import { callersOf, failureOf, faultOf, serviceStateOf, workloadOf } from '../service-state.js'
 import { exactMoment, formatAhead, formatDistance, formatMoment, timeText } from '../time.js'
 import { objectHref } from '../objects.js'
 import { actionButton, emptyNote } from './cards.js'
@@ -170,6 +170,6 @@ export function factsOf(service, { replicas, lastUsedAt }, now) {
 
 /** The fault that the Service's owner has to fix. @param {Service} service */
 export function faultNote(service) {
-  const fault = faultOf(service)
-  return fault !== undefined && h('p.problem', {}, fault)
+  const problems = [faultOf(service), failureOf(service)].filter((each) => each !== undefined)
+  return problems.map((problem) => h('p.problem', {}, problem))
 }

@@ -62,8 +62,7 @@ export async function explainCloudResource(client: Client, wanted: CloudName): P
   const sentences = [
     ...found.slice(0, 1).map(({ resource }) => describePlace(resource!)),
     ...items,
-    // Elsewhere it does not exist, or could not be looked for.
-    ...(found.length > 0 ? found : findings).map(({ said }) => said),
+    ...findings.filter(({ isMissing }) => !isMissing || found.length === 0).map(({ said }) => said),
     ...(covering.length === 0 ? [`No CleanupPolicy targets a ${wanted.type}: Sojourn does not delete it`] : []),
     ...(reader.unread.length > 0 ? [`You may not read ${reader.unread.join(', ')}`] : []),
   ]
@@ -74,8 +73,9 @@ const timeoutMs = 60_000
 
 /** What a policy concludes at one of its locations. */
 interface Finding {
-  /** Undefined where it is not there, or cannot be looked for. */
   readonly resource?: Resource
+  /** It is not there, or cannot be looked for: of interest only where it is found nowhere. */
+  readonly isMissing?: true
   readonly said: string
 }
 
@@ -102,18 +102,22 @@ async function findingsOf(known: Known, policy: CleanupPolicy, wanted: CloudName
   const { provider, signal } = known
   const locations = provider.locations(compiled)
   if (locations.length === 0)
-    return [{ said: `CleanupPolicy ${name} targets accounts whose credentials only the janitor has` }]
+    return [{ isMissing: true, said: `CleanupPolicy ${name} targets accounts whose credentials only the janitor has` }]
   return Promise.all(
     locations.map(async (location): Promise<Finding> => {
       try {
         const { resources } = await provider.observe({ policy: compiled, location, signal })
         const resource = resources.find((each) => isAbout(each, wanted))
-        if (!resource) return { said: `CleanupPolicy ${name} finds no ${wanted.type} ${wanted.id} in ${location}` }
+        if (!resource)
+          return { isMissing: true, said: `CleanupPolicy ${name} finds no ${wanted.type} ${wanted.id} in ${location}` }
         const said = await conclusion(known, { policy, compiled, location }, resource)
         return { resource, said: said && `CleanupPolicy ${name} ${said}` }
       } catch (error) {
         if (!(error instanceof InventoryError)) throw error
-        return { said: `CleanupPolicy ${name} could not be asked about ${location} with your rights: ${error.message}` }
+        return {
+          isMissing: true,
+          said: `CleanupPolicy ${name} could not be asked about ${location} with your rights: ${error.message}`,
+        }
       }
     }),
   )

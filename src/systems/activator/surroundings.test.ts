@@ -86,8 +86,49 @@ describe('standing', () => {
       object('Deployment', used, { replicas: 1 }),
       { state: 'awake', next: undefined },
     ],
+    [
+      'given way to another writer',
+      service(),
+      object('Deployment', { ...used, 'sojourn.dev/contended': 'argocd' }, { replicas: 1 }),
+      { state: 'awake', next: undefined, why: expect.stringContaining('Contended') },
+    ],
     ['without a workload', service(), undefined, { state: 'unknown', next: undefined }],
   ])('is %s', (_, given, workload, expected) => expect(serviceStateOf(given, workload, now)).toMatchObject(expected))
+
+  it.each([
+    [
+      'awake by hand',
+      { byHand: { power: 'Awake', since: 0, until: now + 60_000 } },
+      1,
+      { next: { what: 'sleep', at: now + 60_000 }, why: 'It is kept awake by hand until 2026-11-18T12:01:00Z.' },
+    ],
+    [
+      'asleep by hand, whatever its hours',
+      { byHand: { power: 'Asleep', since: 0, until: now + 60_000 }, window: { open: false, nextOpenAt: now + 30_000 } },
+      0,
+      { next: undefined, why: 'It was put to sleep by hand until 2026-11-18T12:01:00Z; the next request wakes it.' },
+    ],
+    [
+      'awake in the hours of its namespace',
+      { window: { open: true, until: now + 3_600_000 } },
+      1,
+      { next: { what: 'sleep', at: now + 3_600_000 }, why: 'Its awake hours last.' },
+    ],
+    [
+      'asleep outside these hours',
+      { window: { open: false, nextOpenAt: now + 60_000 } },
+      0,
+      { next: { what: 'wake', at: now + 60_000 }, why: 'Its awake hours have ended; the next request wakes it.' },
+    ],
+    [
+      'awake outside these hours, for half an hour of idleness',
+      { window: { open: false, nextOpenAt: undefined } },
+      1,
+      { next: { what: 'sleep', at: now + 1_740_000 }, why: 'It sleeps after 1800 seconds without requests.' },
+    ],
+  ] as const)('is %s', (_, rule, replicas, expected) =>
+    expect(serviceStateOf(service(), object('Deployment', used, { replicas }), now, rule)).toMatchObject(expected),
+  )
 })
 
 describe('remarks', () => {

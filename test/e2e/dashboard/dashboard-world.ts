@@ -115,7 +115,25 @@ export function servicesOfAllSorts(): readonly KubeObject[] {
   delete (missing.metadata.annotations as Record<string, string>)['proxless/deployment']
   const ledger = like('ledger', { 'sojourn.dev/target': 'StatefulSet/ledger' }, [])
   delete (ledger.metadata.annotations as Record<string, string>)['proxless/deployment']
+  /** A Service whose Deployment has these annotations. */
+  const before = (name: string, annotations: Record<string, string>, replicas: number): readonly KubeObject[] => [
+    like(name, { 'proxless/deployment': name }, []),
+    {
+      apiVersion: 'apps/v1',
+      kind: 'Deployment',
+      metadata: { ...meta(name), annotations },
+      spec: {
+        replicas,
+        selector: { matchLabels: labels },
+        template: { metadata: { labels }, spec: { containers: [{ name: 'web', image: 'none' }] } },
+      },
+    },
+  ]
   return [
+    ...before('given-way', { 'sojourn.dev/contended': 'argocd scaled it up' }, 1),
+    ...before('kept-by-hand', { 'sojourn.dev/awake-until': '2099-01-01T00:00:00Z' }, 1),
+    ...before('slept-by-hand', { 'sojourn.dev/asleep-until': '2099-01-01T00:00:00Z' }, 0),
+    like('crashing', {}, [said('Wakeable', 'False', 'CrashLoopBackOff', 'Container web ended with exit code 3')]),
     {
       apiVersion: 'apps/v1',
       kind: 'StatefulSet',

@@ -13,6 +13,12 @@ import {
 type Kinds = Readonly<Record<string, { readonly path: string; readonly query?: string }>>
 type ManagedItemsOf = (mirror: object, now: number) => readonly ManagedItem[]
 
+interface Attention {
+  readonly what: string
+  readonly why: string
+  readonly object: { readonly name: string }
+}
+
 const ui = (file: string) => import(new URL(`../../../ui/${file}`, import.meta.url).href) as Promise<unknown>
 
 describe('the overview of the dashboard', () => {
@@ -70,6 +76,16 @@ describe('the overview of the dashboard', () => {
     expect(['Stalled', 'Failed', 'Running'].map((state) => toneOf(state))).toEqual(['bad', 'bad', 'plain'])
   })
 
+  it('puts a workload that could not be woken among what fails', async () => {
+    const { kinds } = (await ui('kinds.js')) as { kinds: Kinds }
+    const { attentionOf } = (await ui('attention.js')) as { attentionOf: (...of: unknown[]) => readonly Attention[] }
+    const found = attentionOf(await mirrorOf(kinds, world), [], Date.now())
+    const named = found.filter(({ object }) => object.name === 'crashing')
+    expect(named.map(({ what, why }) => `${what}: ${why}`)).toEqual([
+      'failing: The last attempt to wake it failed (CrashLoopBackOff): Container web ended with exit code 3.',
+    ])
+  })
+
   it('shows the same for every object as `sojourn status`', async () => {
     const { kinds } = (await ui('kinds.js')) as { kinds: Kinds }
     const { managedItemsOf } = (await ui('managed-items.js')) as { managedItemsOf: ManagedItemsOf }
@@ -80,6 +96,10 @@ describe('the overview of the dashboard', () => {
     expect(told.find(({ object }) => object.name === 'arrived')?.state).toBe('Complete')
     const why = (name: string) => told.find(({ object }) => object.name === name)?.why
     expect(why('fast')).toMatch(/^Its callers go straight to its pods\. /)
+    expect(why('given-way')).toMatch(/^Another writer keeps scaling it up, so it stays awake/)
+    expect(why('kept-by-hand')).toBe('It is kept awake by hand until 2099-01-01T00:00:00Z.')
+    expect(why('slept-by-hand')).toMatch(/^It was put to sleep by hand until 2099/)
+    expect(why('crashing')).toMatch(/^The last attempt to wake it failed \(CrashLoopBackOff\): Container web ended/)
     expect(why('mute')).toMatch(/^proxless\/deployment: is missing/)
     expect(told.find(({ object }) => object.name === 'nothing-yet')?.state).toBe('NoRevision')
     const inside = told.filter(({ object }) => object.namespace === 'shop-pr-42')

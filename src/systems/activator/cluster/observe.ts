@@ -44,12 +44,14 @@ export function observeWorkload(object: StoredObject, replicas: number, autoscal
     resourceVersion,
     deleting: deletionTimestamp !== undefined,
     isSlept: asleepSince(object) !== undefined || downscalerMemory in (object.metadata.annotations ?? {}),
-    neverSleeps: losesDataAsleep(object)
-      ? 'claims-deleted'
-      : annotation.contended in (object.metadata.annotations ?? {})
-        ? 'contended'
-        : undefined,
+    neverSleeps: neverSleeps(object),
   }
+}
+
+/** Why a workload is never put to sleep, whatever the rules say. */
+export function neverSleeps(object: StoredObject): Workload['neverSleeps'] {
+  if (losesDataAsleep(object)) return 'claims-deleted'
+  return annotation.contended in (object.metadata.annotations ?? {}) ? 'contended' : undefined
 }
 
 /** When the workload was last used, as its annotation says. */

@@ -304,7 +304,7 @@ export class Exchange implements UpstreamRequest, Waiter {
     this.#responding = true
     this.#impatientAt = Infinity
     noteStatus(this.route.cells, (this.#status = head.status))
-    noteDuration(this.route.cells, this.#tookMs)
+    noteDuration(this.route.cells, this.#tookMs())
     const protocol = valuesOfKind(bytes, head, fieldKind.upgrade)
     const added = `Connection: Upgrade\r\nUpgrade: ${protocol}\r\n${this.#coldStart()}`
     this.#client.write(rewriteResponse(bytes, head, added))
@@ -475,14 +475,14 @@ export class Exchange implements UpstreamRequest, Waiter {
     return this.route.config.coldStartHeader ? `X-Cold-Start: ${waitedMs}\r\n` : ''
   }
 
-  get #tookMs(): number {
+  #tookMs(): number {
     return this.#thread.ports.clock.monotonic() - this.#beganAt
   }
 
   #end(hasClientLeft = false): void {
     if (!this.active) return
     this.active = false
-    if (this.#status !== 101 && !hasClientLeft) noteDuration(this.route.cells, this.#tookMs)
+    if (this.#status !== 101 && !hasClientLeft) noteDuration(this.route.cells, this.#tookMs())
     if (this.#thread.journal.keepsAccessLog) this.#noteAccess(hasClientLeft)
     this.#upstream = undefined
     this.#dropHeld()
@@ -500,7 +500,7 @@ export class Exchange implements UpstreamRequest, Waiter {
       route: this.route.config.id,
       status: this.#status,
       bytes: this.#client.bodyBytes ?? this.#bytes,
-      durationMs: this.#tookMs,
+      durationMs: this.#tookMs(),
       because: this.#because,
       clientLeft: (hasClientLeft && this.#status !== 101) || undefined,
     })
