@@ -41,6 +41,7 @@ const layers: Record<string, readonly string[]> = {
     'kube',
     'cel',
     'apis',
+    'parsing',
     'client',
     'runtime',
     'forges',

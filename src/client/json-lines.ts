@@ -3,7 +3,7 @@ import { TransportError } from './transport-error.ts'
 /** One JSON value per line of at most so many bytes, as bytes arrive. A line that is not JSON, or a cut-off last one, is an error, never skipped. */
 export async function* jsonLines(
   chunks: AsyncIterable<Uint8Array>,
-  maxBytes = Infinity,
+  { maxBytes, readJson }: { readonly maxBytes: number; readonly readJson: (line: Buffer) => unknown },
 ): AsyncGenerator<unknown, void, undefined> {
   let rest: Uint8Array[] = []
   let size = 0
@@ -15,7 +15,7 @@ export async function* jsonLines(
       rest = []
       size = 0
       start = end + 1
-      if (line.length > 0) yield parseLine(line)
+      if (line.length > 0) yield await valueOf(line, readJson)
     }
     if (start < chunk.length) rest.push(chunk.subarray(start))
     size += chunk.length - start
@@ -24,12 +24,18 @@ export async function* jsonLines(
   if (rest.length > 0) throw new TransportError('the stream ended in the middle of a line')
 }
 
-function parseLine(line: Uint8Array): unknown {
-  const text = Buffer.from(line.buffer, line.byteOffset, line.byteLength).toString('utf8')
+export function parseJson(bytes: Buffer): unknown {
+  return JSON.parse(bytes.toString('utf8'))
+}
+
+async function valueOf(
+  { buffer, byteOffset, byteLength }: Uint8Array,
+  readJson: (line: Buffer) => unknown,
+): Promise<unknown> {
   try {
-    return JSON.parse(text)
+    return await readJson(Buffer.from(buffer, byteOffset, byteLength))
   } catch (error) {
-    throw new TransportError(`the stream sent a line that is not JSON (${text.length} characters)`, { cause: error })
+    throw new TransportError(`the stream sent a line that is not read as JSON (${byteLength} bytes)`, { cause: error })
   }
 }
 

@@ -9,7 +9,9 @@ import { request as httpsRequest, Agent as HttpsAgent, type AgentOptions as Http
 import { flatHeaders, type ApiRequest, type ApiResponse, type Transport } from '../kube/transport.ts'
 import { StatusError } from '../kube/status-error.ts'
 import type { ClusterConfig, Credentials } from './cluster-config.ts'
-import { jsonLines } from './json-lines.ts'
+import { readAnswer } from '../parsing/answer.ts'
+import { ParseRefusal } from '../parsing/parse-refusal.ts'
+import { jsonLines, parseJson } from './json-lines.ts'
 import { TransportError } from './transport-error.ts'
 
 /** Makes the agents that open connections. */
@@ -24,14 +26,19 @@ const unguarded: AgentFactory = {
   tlsAgent: (options) => new HttpsAgent(options),
 }
 
-/** Carries requests over HTTPS with connections kept open. `close` ends them all. Answers larger than `maxBytes` are refused. */
+/**
+ * Carries requests over HTTPS with connections kept open. `close` ends them all. With `maxBytes` the server is not trusted: larger answers and events
+ * are refused, and others are read within limits.
+ */
 export function networkTransport(
   config: ClusterConfig,
   options: { readonly userAgent?: string; readonly agents?: AgentFactory; readonly maxBytes?: number } = {},
 ): { transport: Transport; transportAs(change: (own: Credentials) => Credentials): Transport; close(): void } {
   const server = new URL(config.server)
   const agents = new Agents(config, options.agents ?? unguarded, server.protocol === 'https:')
-  const { userAgent = 'sojourn', maxBytes = Infinity } = options
+  const { userAgent = 'sojourn', maxBytes } = options
+  const limit =
+    maxBytes === undefined ? { maxBytes: Infinity, readJson: parseJson } : { maxBytes, readJson: readAnswer }
 
   const transportAs =
     (change: (own: Credentials) => Credentials): Transport =>
@@ -51,7 +58,7 @@ export function networkTransport(
     return exchange({
       secure: server.protocol === 'https:',
       isWatch: query?.watch === 'true',
-      maxBytes,
+      limit,
       body,
       options: {
         method,
@@ -75,15 +82,20 @@ export function networkTransport(
   return { transport: transportAs((own) => own), transportAs, close: () => agents.close() }
 }
 
+interface AnswerLimit {
+  readonly maxBytes: number
+  readonly readJson: (bytes: Buffer) => unknown
+}
+
 interface Exchange {
   readonly secure: boolean
   readonly isWatch: boolean
-  readonly maxBytes: number
+  readonly limit: AnswerLimit
   readonly body: Buffer | undefined
   readonly options: RequestOptions
 }
 
-function exchange({ secure, isWatch, maxBytes, body, options }: Exchange): Promise<ApiResponse> {
+function exchange({ secure, isWatch, limit, body, options }: Exchange): Promise<ApiResponse> {
   return new Promise((resolve, reject) => {
     const fail = (error: Error) => reject(translate(error, options))
     const outgoing = (secure ? httpsRequest : httpRequest)(options, (incoming) => {
@@ -93,12 +105,13 @@ function exchange({ secure, isWatch, maxBytes, body, options }: Exchange): Promi
           status,
           headers: flatHeaders(incoming.headers),
           body: undefined,
-          stream: watchStream(incoming, { options, maxBytes }),
+          stream: watchStream(incoming, { options, limit }),
         })
-      collect(incoming, maxBytes)
-        .then((bytes) =>
-          resolve({ status, headers: flatHeaders(incoming.headers), body: parseBody(incoming, bytes, options) }),
-        )
+      collect(incoming, limit.maxBytes)
+        .then(async (bytes) => {
+          const parsed = await parseBody(incoming, bytes, { options, limit })
+          resolve({ status, headers: flatHeaders(incoming.headers), body: parsed })
+        })
         .catch(fail)
     })
     outgoing.on('error', fail)
@@ -122,10 +135,10 @@ async function collect(incoming: IncomingMessage, maxBytes: number): Promise<Buf
 
 async function* watchStream(
   incoming: IncomingMessage,
-  { options, maxBytes }: Pick<Exchange, 'options' | 'maxBytes'>,
+  { options, limit }: Pick<Exchange, 'options' | 'limit'>,
 ): AsyncGenerator<unknown, void, undefined> {
   try {
-    yield* jsonLines(incoming as AsyncIterable<Buffer>, maxBytes)
+    yield* jsonLines(incoming as AsyncIterable<Buffer>, limit)
   } catch (error) {
     throw translate(error as Error, options)
   } finally {
@@ -134,14 +147,23 @@ async function* watchStream(
 }
 
 /** JSON where the server says JSON; text stays text. An answer that claims JSON and is not is no answer. */
-function parseBody(incoming: IncomingMessage, bytes: Buffer, { method = '', path = '' }: RequestOptions): unknown {
-  const text = bytes.toString('utf8')
-  if (!(incoming.headers['content-type'] ?? '').includes('json')) return text
+async function parseBody(
+  incoming: IncomingMessage,
+  bytes: Buffer,
+  { options: { method = '', path = '' }, limit }: Pick<Exchange, 'options' | 'limit'>,
+): Promise<unknown> {
+  if (!(incoming.headers['content-type'] ?? '').includes('json')) return bytes.toString('utf8')
   try {
-    return JSON.parse(text)
+    return await limit.readJson(bytes)
   } catch (error) {
-    throw new TransportError(`${method} ${path} was answered with broken JSON`, { cause: error })
+    const what = isRefused(error) ? `JSON that is not read: ${error.message}` : 'broken JSON'
+    throw new TransportError(`${method} ${path} was answered with ${what}`, { cause: error })
   }
+}
+
+/** Whether it is JSON, beyond the limits. */
+function isRefused(error: unknown): error is ParseRefusal {
+  return error instanceof ParseRefusal && error.because !== 'syntax'
 }
 
 function translate(error: Error, { method = '', host = '', port = '' }: RequestOptions): Error {

@@ -1,12 +1,10 @@
 import { createHash } from 'node:crypto'
-import { limits } from '../parsing/limits.ts'
+import { maxAnswerHere, readAnswer } from '../parsing/answer.ts'
 import { ParseRefusal } from '../parsing/parse-refusal.ts'
-import { parsingThread } from '../parsing/parsing-thread.ts'
 import { BoundedMap } from '../kube/basics/bounded-map.ts'
 import { knownSecrets } from '../runtime/observability/known-secrets.ts'
 import type { Http, HttpResponse } from '../runtime/http/http.ts'
 import { type PromotionError, permanent, transient } from '../git/promotion-error.ts'
-import { read } from './answer-text.ts'
 
 export interface ForgeApiOptions {
   readonly http: Http
@@ -58,7 +56,7 @@ export class ForgeApi {
     const value = await this.#read<T>(response, path)
     const { etag } = response.headers
     const bytes = response.body.length
-    if (etag && bytes <= mostHere) this.#cache.set(key, { etag, value, bytes })
+    if (etag && bytes <= maxAnswerHere) this.#cache.set(key, { etag, value, bytes })
     return value
   }
 
@@ -126,7 +124,7 @@ export class ForgeApi {
       signal,
       timeoutMs: 30_000,
       // A page of pull requests with their texts.
-      maxBytes: limits.forgeAnswer.bytes,
+      maxBytes: maxPageBytes,
     })
   }
 
@@ -158,8 +156,7 @@ export function query(path: string, parameters: Readonly<Record<string, string |
 
 const maxPages = 200
 const maxListBytes = 32 * 1024 * 1024
-/** More is read in the parsing thread, and not cached: the forge may be a tenant's. */
-const mostHere = 64 * 1024
+const maxPageBytes = 8 * 1024 * 1024
 
 /** Texts for people. Names of branches and files stay as they are: a Secret may hold a word that is part of one. */
 const textFields = new Set(['title', 'body', 'description', 'raw'])
@@ -169,11 +166,8 @@ function withoutSecrets(field: string, value: unknown): unknown {
 }
 
 async function parse(body: Buffer): Promise<unknown> {
-  const { timeMs } = limits.forgeAnswer
   try {
-    return body.length <= mostHere
-      ? read(body)
-      : await parsingThread.read({ reader: 'forge-answer', input: body, timeMs })
+    return await readAnswer(body)
   } catch (error) {
     if (!(error instanceof ParseRefusal)) throw error
     const why =

@@ -41,8 +41,8 @@ export const limits = {
     documents: 100_000,
     timeMs: 2000,
   },
-  /** Of one page; the values are limited by its length. */
-  forgeAnswer: { bytes: 8 * mib, depth: 50, nodes: mib, aliases: 0, documents: 1, timeMs: 1000 },
+  /** Of a server of others; each caller asks for fewer bytes, and the values are limited by the length. */
+  answer: { bytes: 32 * mib, depth: 100, nodes: 2 * mib, aliases: 0, documents: 1, timeMs: 2000 },
   /** `unzippedBytes` of all objects together; one object is limited by `packObjectBytes`, `depth` is that of chains of deltas. */
   gitPack: {
     bytes: 64 * mib,

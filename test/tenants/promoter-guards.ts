@@ -66,13 +66,20 @@ export const promoterGuards: readonly Guard[] = [
       'await this.#ports.client.discovery.typeOf(app)',
     ],
   ]),
-  ...inFile('src/forges/answer-text.ts', [
-    ['133: fills no memory', 'nodes: 1000 + bytes.length / 8', 'nodes: Infinity'],
+  ...inFile('src/parsing/answer-text.ts', [
+    ['133: fills no memory', 'Math.min(limits.answer.nodes, 1000 + bytes.length / 8)', 'Infinity'],
+    ['138: a million empty lists', 'if (countValues(bytes) > nodes)', 'if (bytes.length > 1e12)'],
+  ]),
+  ...inFile('src/client/network-transport.ts', [
+    ['138: a list of another cluster', '{ maxBytes, readJson: readAnswer }', '{ maxBytes, readJson: parseJson }'],
+  ]),
+  ...inFile('src/runtime/cache/byte-budget.ts', [
+    ['139: fills no memory', 'if (this.#used + bytes > this.#limit)', 'if (bytes > 1e12)'],
   ]),
   ...inFile('src/forges/forge-api.ts', [
     ['133: fills no memory by a list', 'if (bytes > maxListBytes)', 'if (bytes > 1e12)'],
     ['133: fills no cache', 'super(16 * 1024 * 1024, ', 'super(1e12, '],
-    ['133: fills no cache', 'if (etag && bytes <= mostHere)', 'if (etag)'],
+    ['133: fills no cache', 'if (etag && bytes <= maxAnswerHere)', 'if (etag)'],
     ['133: is asked with its own', 'const key = `${this.#cacheKey} ${path}`', 'const key = path'],
   ]),
   ...inFile('src/forges/rate-limiter.ts', [

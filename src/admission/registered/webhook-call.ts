@@ -1,4 +1,5 @@
 import type { Store } from '../../apiserver/store/store.ts'
+import { readAnswer } from '../../parsing/answer.ts'
 import type { StoredObject } from '../../kube/object.ts'
 import type { Status } from '../../kube/status-error.ts'
 import type { Http } from '../../runtime/http/http.ts'
@@ -55,21 +56,21 @@ export function webhookCaller({
       maxBytes: maxAnswer,
     })
     if (response.status !== 200) throw new Error(`the webhook at ${url} answered ${response.status}`)
-    return answerIn(response.body.toString(), request.uid)
+    return answerIn(response.body, request.uid)
   }
 }
 
 /** As large as an object can be, with room for a patch of all of it. */
 const maxAnswer = 3 * 1024 * 1024
 
-function answerIn(text: string, uid: string): WebhookAnswer {
-  const { response } = JSON.parse(text) as { readonly response?: Record<string, unknown> }
+async function answerIn(body: Uint8Array, uid: string): Promise<WebhookAnswer> {
+  const { response } = await readAnswer<{ readonly response?: Record<string, unknown> }>(body)
   if (!response || response.uid !== uid)
     throw new Error(`expected response.uid="${uid}", got "${String(response?.uid)}"`)
   const { patch, patchType, ...rest } = response
   if (typeof patch !== 'string') return rest as WebhookAnswer
   if (patchType !== 'JSONPatch') throw new Error(`unsupported patch type "${String(patchType)}": it must be JSONPatch`)
-  return { ...rest, patch: JSON.parse(Buffer.from(patch, 'base64').toString()) as unknown }
+  return { ...rest, patch: await readAnswer(Buffer.from(patch, 'base64')) }
 }
 
 interface Port {

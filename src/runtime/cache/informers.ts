@@ -1,6 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { kindKey } from '../../kube/key.ts'
 import type { ResourceType, StoredObject } from '../../kube/object.ts'
+import { ByteBudget, maxForeignBytes } from './byte-budget.ts'
 import { cacheMetrics } from './cache-metrics.ts'
 import type { Clock } from '../time/clock.ts'
 import { Informer, type InformerOptions, type Trim } from './informer.ts'
@@ -51,6 +52,8 @@ export class Informers {
   /** By reader, then by what is selected and kept of it. Each is in use, or was until less than a linger ago. */
   readonly #shared = new Map<ApiReader, Map<string, Shared>>()
   readonly #trims: Trim[] = []
+  /** By the namespace whose GitopsClusters lead there. */
+  readonly #budgets = new Map<string, ByteBudget>()
   /** Runs watches outside the asynchronous context of the first caller. */
   readonly #run: (reflector: Shared['reflector'], signal: AbortSignal) => void
 
@@ -120,6 +123,13 @@ export class Informers {
     return this.#trims.indexOf(trim)
   }
 
+  /** `cluster` is the namespace and name of a GitopsCluster, joined by a dot. */
+  #budgetOf(cluster: string): ByteBudget | undefined {
+    if (cluster === '') return undefined
+    const [namespace = ''] = cluster.split('.', 1)
+    return this.#budgets.getOrInsertComputed(namespace, () => new ByteBudget(maxForeignBytes))
+  }
+
   #start(
     reader: ApiReader,
     selection: Selection,
@@ -135,7 +145,7 @@ export class Informers {
       isFailing: cache.lastError !== undefined && !isStatusError(cache.lastError, 'Forbidden'),
     }))
     const log = this.#ports.log.with({ kind: kindKey(type), ...(cluster ? { cluster } : {}) })
-    const cache = new SharedCache({ type, freeze, trim, log, metrics })
+    const cache = new SharedCache({ type, freeze, trim, log, metrics, budget: this.#budgetOf(cluster) })
     const ports = { reader, clock, random, streams }
     const reflector =
       scopes && selection.namespace === undefined && selection.fieldSelector === undefined

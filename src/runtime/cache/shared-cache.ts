@@ -1,5 +1,6 @@
 import { withoutManagedFields } from '../../kube/creator.ts'
 import type { ResourceType, StoredObject } from '../../kube/object.ts'
+import type { ByteBudget } from './byte-budget.ts'
 import type { CacheMetrics } from './cache-metrics.ts'
 import type { Change, Trim } from './informer.ts'
 import type { LogFields, Logger } from '../observability/log.ts'
@@ -14,6 +15,8 @@ export interface SharedCacheOptions {
   readonly trim?: Trim | undefined
   readonly log: Logger
   readonly metrics: CacheMetrics
+  /** What it may hold, together with others. Defaults to any amount. */
+  readonly budget?: ByteBudget | undefined
 }
 
 /** What a reflector tells, as objects, changes and versions: each change once, in order, to everyone, after the cache has it. */
@@ -34,6 +37,8 @@ export class SharedCache implements Sink {
   #limit: { readonly namespaces: readonly string[]; readonly error: WatchError } | undefined
   /** While a full picture comes in over what is there: the objects it has mentioned. */
   #mentioned: Set<StoredObject> | undefined
+  /** What each object takes of the budget, if there is one. */
+  readonly #sizes = new Map<StoredObject, number>()
 
   constructor(options: SharedCacheOptions) {
     this.#options = options
@@ -124,6 +129,7 @@ export class SharedCache implements Sink {
     }
     if (previous && !isSame) this.#drop(previous, previous)
     const object = this.#kept(received)
+    this.#account(isSame ? previous : undefined, object)
     this.objects.put(object)
     this.#mentioned?.add(object)
     const initial = !this.#synced
@@ -166,13 +172,28 @@ export class SharedCache implements Sink {
 
   /** Keeps those who wait from waiting for ever. */
   close(): void {
+    for (const bytes of this.#sizes.values()) this.#options.budget?.giveBack(bytes)
+    this.#sizes.clear()
     this.#whenSynced.promise.catch(() => {})
     this.#whenSynced.reject(new Error('the cache was closed before it was synced'))
   }
 
   #drop(previous: StoredObject, object: StoredObject): void {
     this.objects.delete(previous)
+    this.#account(previous, undefined)
     this.#tell({ type: 'deleted', object, previous, initial: false })
+  }
+
+  /** Takes from the budget what comes, and gives back what goes. */
+  #account(previous: StoredObject | undefined, object: StoredObject | undefined): void {
+    const { budget } = this.#options
+    if (!budget) return
+    const bytes = object ? JSON.stringify(object).length : 0
+    budget.take(bytes)
+    if (object) this.#sizes.set(object, bytes)
+    if (!previous) return
+    budget.giveBack(this.#sizes.get(previous) ?? 0)
+    this.#sizes.delete(previous)
   }
 
   /** List items come without kind and apiVersion, partial ones with the wrong ones; of managed fields, only who came first is of use here. */

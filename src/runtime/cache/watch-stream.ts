@@ -1,6 +1,7 @@
 import { type Client, watchRequest, type WatchOptions } from '../../client/client.ts'
 import { TransportError } from '../../client/transport-error.ts'
 import type { ResourceType, StoredObject } from '../../kube/object.ts'
+import { ParseRefusal } from '../../parsing/parse-refusal.ts'
 import { StatusError } from '../../kube/status-error.ts'
 import type { WatchEvent } from '../../kube/transport.ts'
 
@@ -40,5 +41,7 @@ export class GarbledError extends TransportError {}
 
 /** Whether a failure means that the stream's content, rather than its connection, was broken. */
 export function isGarbled(error: unknown): boolean {
-  return error instanceof GarbledError || (error instanceof TransportError && error.cause instanceof SyntaxError)
+  if (error instanceof GarbledError) return true
+  const cause = error instanceof TransportError ? error.cause : undefined
+  return cause instanceof SyntaxError || cause instanceof ParseRefusal
 }

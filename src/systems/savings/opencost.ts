@@ -1,4 +1,5 @@
 import type { Amounts } from '../../kube/basics/requests.ts'
+import { readAnswer } from '../../parsing/answer.ts'
 import type { Http } from '../../runtime/http/http.ts'
 import type { Prices } from '../../prices/prices.ts'
 
@@ -46,7 +47,7 @@ export async function askOpenCost(url: string, http: Http, given: Prices): Promi
     maxBytes,
   })
   if (status !== 200) throw new Error(`OpenCost answered ${status}`)
-  const { data } = JSON.parse(body.toString('utf8')) as { readonly data?: readonly unknown[] }
+  const { data } = await readAnswer<{ readonly data?: readonly unknown[] }>(body)
   const [allocations] = Array.isArray(data) ? data : []
   if (typeof allocations !== 'object' || allocations === null) throw new Error('OpenCost sent no allocations')
   return pricesOf(allocations as Readonly<Record<string, Allocation>>, given)

@@ -1,5 +1,6 @@
 import type { CommitCheck } from '../../../forges/forge.ts'
 import { toPromotionError } from '../../../git/promotion-error.ts'
+import { readAnswer } from '../../../parsing/answer.ts'
 import type { Http } from '../../../runtime/http/http.ts'
 import type { EffectResult } from '../decision/results.ts'
 import type { VerificationPlan } from '../model/plan.ts'
@@ -75,15 +76,15 @@ async function queryProblem(
     maxBytes: maxAnswer,
   })
   if (status !== 200) return `Prometheus ${url} answered ${status} to ${query}`
-  const samples = samplesIn(body.toString('utf8'))
+  const samples = await samplesIn(body)
   if (samples === undefined) return `Prometheus ${url} did not answer in JSON`
   return samples > 0 ? undefined : `Prometheus ${url} returned no sample for ${query}`
 }
 
-/** Undefined for what is no JSON: the parser's own message would quote the answer. */
-function samplesIn(text: string): number | undefined {
+/** Undefined for what is no JSON or cannot be read within the limits: the parser's own message would quote the answer. */
+async function samplesIn(body: Uint8Array): Promise<number | undefined> {
   try {
-    const { data } = JSON.parse(text) as { data?: { resultType?: string; result?: unknown } }
+    const { data } = await readAnswer<{ data?: { resultType?: string; result?: unknown } }>(body)
     return data?.resultType === 'vector' && Array.isArray(data.result) ? data.result.length : 0
   } catch {
     return undefined

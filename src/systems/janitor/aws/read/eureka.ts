@@ -1,3 +1,4 @@
+import { readAnswer } from '../../../../parsing/answer.ts'
 import type { Http } from '../../../../runtime/http/http.ts'
 
 /** One registration of an instance. */
@@ -16,8 +17,8 @@ export interface DiscoveryFacts {
   readonly outOfDiscoverySince?: number
 }
 
-/** A registry of some ten thousand instances. */
-const maxBytes = 64 * 1024 * 1024
+/** A registry of some twenty thousand instances. */
+const maxBytes = 32 * 1024 * 1024
 
 /** Reads all registrations of a Eureka server; throws when the response is incomplete. */
 export async function readRegistry(http: Http, url: string): Promise<Registry> {
@@ -28,7 +29,7 @@ export async function readRegistry(http: Http, url: string): Promise<Registry> {
     maxBytes,
   })
   if (status < 200 || status > 299) throw new Error(`Eureka answered ${status}`)
-  const { applications } = JSON.parse(body.toString('utf8')) as Answer
+  const { applications } = await readAnswer<Answer>(body)
   if (!applications) throw new Error('Eureka answered without applications')
   const instances = listOf(applications.application).flatMap(({ instance }) => listOf(instance))
   const entries = instances.map(({ instanceId = '', status = '', lastUpdatedTimestamp, dataCenterInfo }) => ({
