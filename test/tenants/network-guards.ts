@@ -3,7 +3,11 @@ import { inFile, type Guard } from '../../scripts/guards/guard.ts'
 /** What keeps tenants' URLs out of internal networks, and domains with their owners. */
 export const networkGuards: readonly Guard[] = [
   ...inFile('src/client/network-transport.ts', [
-    ['141: reads no more', 'as AsyncIterable<Buffer>, maxBytes)', 'as AsyncIterable<Buffer>)'],
+    [
+      '141: reads no more',
+      'as AsyncIterable<Buffer>, limit)',
+      'as AsyncIterable<Buffer>, { ...limit, maxBytes: Infinity })',
+    ],
   ]),
   ...inFile('src/runtime/http/outgoing.ts', [
     ['68: NAT64', ' 64:ff9b::/96', ''],

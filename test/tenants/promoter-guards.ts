@@ -68,13 +68,13 @@ export const promoterGuards: readonly Guard[] = [
   ]),
   ...inFile('src/parsing/answer-text.ts', [
     ['133: fills no memory', 'Math.min(limits.answer.nodes, 1000 + bytes.length / 8)', 'Infinity'],
-    ['138: a million empty lists', 'if (countValues(bytes) > nodes)', 'if (bytes.length > 1e12)'],
+    ['144: a million empty lists', 'if (countValues(bytes) > nodes)', 'if (bytes.length > 1e12)'],
   ]),
   ...inFile('src/client/network-transport.ts', [
-    ['138: a list of another cluster', '{ maxBytes, readJson: readAnswer }', '{ maxBytes, readJson: parseJson }'],
+    ['144: a list', '{ maxBytes, readJson: readAnswer }', '{ maxBytes, readJson: parseJson }'],
   ]),
   ...inFile('src/runtime/cache/byte-budget.ts', [
-    ['139: fills no memory', 'if (this.#used + bytes > this.#limit)', 'if (bytes > 1e12)'],
+    ['145: fills no memory', 'if (this.#used + bytes > this.#limit)', 'if (bytes > 1e12)'],
   ]),
   ...inFile('src/forges/forge-api.ts', [
     ['133: fills no memory by a list', 'if (bytes > maxListBytes)', 'if (bytes > 1e12)'],

@@ -23,6 +23,12 @@ describe('131: a tenant', () => {
     expect(own.reduce((sum, { cost = 0 }) => sum + cost, 0)).toBe(3000)
   })
 
+  it('131: whose owner is longer than a report may be counts without one', () => {
+    expect(mergedRows([], [row('a', 'x'.repeat(200_000))])).toEqual([
+      expect.not.objectContaining({ owner: expect.anything() as string }),
+    ])
+  })
+
   it.each(['1e400', '9E', '5000'])('131: saves nothing by a Pod that requests %s cores: no machine has them', (cpu) => {
     const spec = { replicas: 0, template: { spec: { containers: [{ name: 'c', resources: { requests: { cpu } } }] } } }
     const annotations = { 'sojourn.dev/former-replicas': '2', 'sojourn.dev/asleep-since': '2026-01-01T00:00:00Z' }

@@ -57,6 +57,8 @@ function rowOf({ place, system, state, amounts, region, parts }: Source, ms: num
 const maxRows = 2000
 /** Tenants write owners, and change them: the rest of a namespace counts without one, and takes no room from other namespaces. */
 const maxRowsOfNamespace = 50
+/** As long as the owner of an Environment may be; an annotation may be as long as a whole report. */
+const maxOwnerLength = 320
 
 /** The rows of a report with others added. */
 export function mergedRows(stored: readonly SavingsRow[], added: Iterable<SavingsRow>): SavingsRow[] {
@@ -64,7 +66,10 @@ export function mergedRows(stored: readonly SavingsRow[], added: Iterable<Saving
   const counts = new Map<string | undefined, number>()
   for (const { namespace } of stored) counts.set(namespace, (counts.get(namespace) ?? 0) + 1)
   const fits = (row: SavingsRow, count: number) =>
-    rows.has(rowKey(row)) || (rows.size < maxRows && (row.namespace === undefined || count < maxRowsOfNamespace))
+    rows.has(rowKey(row)) ||
+    (rows.size < maxRows &&
+      (row.namespace === undefined || count < maxRowsOfNamespace) &&
+      (row.owner?.length ?? 0) <= maxOwnerLength)
   for (const each of added) {
     const { owner: _, class: __, ...rest } = each
     const count = counts.get(each.namespace) ?? 0
