@@ -12,6 +12,8 @@ import type { Request } from './rights.ts'
 export interface AuditedCluster extends ReferenceCluster {
   /** What an account of ours has asked for so far. */
   readonly asked: (account: string) => readonly Request[]
+  /** The user agents that an account of ours has named so far. */
+  readonly agents: (account: string) => readonly string[]
 }
 
 /** Only our accounts, and no more than who asked for what: nobody's data. */
@@ -25,6 +27,7 @@ const policy = {
 interface AuditEvent {
   readonly verb: string
   readonly user: { readonly username: string }
+  readonly userAgent?: string
   readonly objectRef?: {
     readonly apiGroup?: string
     readonly resource: string
@@ -47,15 +50,16 @@ export async function startAuditedCluster(
     await cluster.stop()
     rmSync(directory, { recursive: true, force: true })
   }
-  const asked = (account: string) =>
+  const eventsOf = (account: string) =>
     readFileSync(files.log, 'utf8')
       .split('\n')
       // The last line may still be on its way.
       .filter((line) => line.endsWith('}'))
       .map((line) => JSON.parse(line) as AuditEvent)
       .filter(({ user }) => user.username === `system:serviceaccount:sojourn-system:${account}`)
-      .flatMap(requestOf)
-  return { ...cluster, asked, stop, [Symbol.asyncDispose]: stop }
+  const asked = (account: string) => eventsOf(account).flatMap(requestOf)
+  const agents = (account: string) => [...new Set(eventsOf(account).map(({ userAgent = '' }) => userAgent))]
+  return { ...cluster, asked, agents, stop, [Symbol.asyncDispose]: stop }
 }
 
 /** Paths that are no resources are not for our roles to grant. */

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { startReferenceCluster, type ReferenceCluster } from '../../scripts/reference-cluster/reference-cluster.ts'
 import { toolNames, whyUnavailable } from '../../scripts/reference-cluster/tools.ts'
 import { attempt, run as runTool } from '../kubernetes/kubectl.ts'
+import { SojournProcess } from '../kubernetes/sojourn-process.ts'
 
 const missing = await whyUnavailable(...toolNames)
 const chart = join(import.meta.dirname, '../../deploy/chart')
@@ -48,6 +49,11 @@ describe.skipIf(missing)('an installation on day two', { timeout: 600_000 }, () 
     return names.filter((name) => /\/sojourn/.test(name) && name !== 'namespace/sojourn-system')
   }
   const isOfUs = (resource: string) => !resource.startsWith('events') && !resource.startsWith('customresourcedef')
+
+  it('is told by sojourn run where the kinds are missing', async () => {
+    const started = SojournProcess.start([`--kubeconfig=${cluster.kubeconfig}`, '--only=cleaner', '--port=0'])
+    await expect(started).rejects.toThrow('sojourn install --crds-only | kubectl apply --server-side')
+  })
 
   it('is upgraded by Helm after rights were granted, uninstalled without remains, and installed again', async () => {
     expect(await helm('install', chart, '--create-namespace')).toContain('STATUS: deployed')

@@ -7,6 +7,7 @@ import { networkTransport } from '../../src/client/network-transport.ts'
 import { configMaps } from '../../src/kube/core-types.ts'
 import type { StoredObject } from '../../src/kube/object.ts'
 import { defaultPrices } from '../../src/prices/prices.ts'
+import { read } from '../../src/parsing/answer-text.ts'
 import { readAnswer } from '../../src/parsing/answer.ts'
 import { parsingThread } from '../../src/parsing/parsing-thread.ts'
 import { Informers } from '../../src/runtime/cache/informers.ts'
@@ -41,6 +42,10 @@ describe('144: the answer of a server that a tenant names', () => {
       costs.push((user + system) / 1000)
     }
     expect(Math.min(...costs)).toBeLessThanOrEqual(5)
+  })
+
+  it('144: counts its values before any of them is built', () => {
+    expect(() => read(Buffer.from(emptyLists))).toThrow('it has more than 394216 values')
   })
 
   it('144: is read whole where it answers as servers do', async () => {

@@ -68,7 +68,7 @@ export const promoterGuards: readonly Guard[] = [
   ]),
   ...inFile('src/parsing/answer-text.ts', [
     ['133: fills no memory', 'Math.min(limits.answer.nodes, 1000 + bytes.length / 8)', 'Infinity'],
-    ['144: a million empty lists', 'if (countValues(bytes) > nodes)', 'if (bytes.length > 1e12)'],
+    ['144: counts its values', 'if (countValues(bytes) > nodes)', 'if (bytes.length > 1e12)'],
   ]),
   ...inFile('src/client/network-transport.ts', [
     ['144: a list', '{ maxBytes, readJson: readAnswer }', '{ maxBytes, readJson: parseJson }'],

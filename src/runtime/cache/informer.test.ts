@@ -67,6 +67,32 @@ describe.each([
   ['listing as a stream', { streams: true }],
   ['listing in pages', { streams: false }],
 ])('Informer, %s', (_, { streams }) => {
+  it.each([
+    [1, []],
+    [
+      3,
+      [
+        ['error', 'cache cannot follow its cluster'],
+        ['info', 'cache follows its cluster again'],
+      ],
+    ],
+  ])('logs a server that is busy for a moment only when that lasts: %d refusals', async (refusals, expected) => {
+    const { clock, api, lines, open } = informed({ streams })
+    let left = refusals
+    api.faults.push(({ path }) => {
+      if (!path.endsWith('/configmaps') || left-- <= 0) return undefined
+      const error = new StatusError('TooManyRequests', 'storage is (re)initializing', {
+        details: { retryAfterSeconds: 1 },
+      })
+      return { status: 429, headers: {}, body: error.toStatus() }
+    })
+    const { informer } = open()
+    await clock.runFor(minute)
+    expect(informer.synced).toBe(true)
+    const said = lines.filter(({ level }) => level !== 'debug').map(({ level, message }) => [level, message])
+    expect(said).toEqual(expected)
+  })
+
   it('shows what is there, then what happens, each once', async () => {
     const { clock, api, open } = informed({ streams })
     api.put('configmaps', configMap('a'))

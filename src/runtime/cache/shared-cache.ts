@@ -2,6 +2,7 @@ import { withoutManagedFields } from '../../kube/creator.ts'
 import type { ResourceType, StoredObject } from '../../kube/object.ts'
 import type { ByteBudget } from './byte-budget.ts'
 import type { CacheMetrics } from './cache-metrics.ts'
+import { isStatusError } from '../../kube/status-error.ts'
 import type { Change, Trim } from './informer.ts'
 import type { LogFields, Logger } from '../observability/log.ts'
 import { ObjectCache } from './object-cache.ts'
@@ -33,6 +34,8 @@ export class SharedCache implements Sink {
   readonly #whenSynced = Promise.withResolvers<void>()
   #resourceVersion = ''
   #lastError: WatchError | undefined
+  /** Whether the log says that there is an error. */
+  #isTold = false
   /** The only namespaces that can be followed, and why; undefined when all are. */
   #limit: { readonly namespaces: readonly string[]; readonly error: WatchError } | undefined
   /** While a full picture comes in over what is there: the objects it has mentioned. */
@@ -164,8 +167,11 @@ export class SharedCache implements Sink {
 
   reportError(error: WatchError | undefined): void {
     if (this.#lastError === error) return
-    if (error && !this.#lastError) this.#options.log.error('cache cannot follow its cluster', { error })
-    if (!error) this.#options.log.info('cache follows its cluster again')
+    // A kind that was just defined is refused for a second while the server prepares it.
+    const isPassing = !this.#lastError && isStatusError(error, 'TooManyRequests')
+    if (error && !this.#isTold && !isPassing) this.#options.log.error('cache cannot follow its cluster', { error })
+    if (!error && this.#isTold) this.#options.log.info('cache follows its cluster again')
+    this.#isTold = error !== undefined && (this.#isTold || !isPassing)
     this.#lastError = error
     for (const handler of this.#errorHandlers) this.#safely(() => handler(this.lastError))
   }
