@@ -25,12 +25,12 @@ export const forecastPath = '/sojourn/v1alpha1/forecast'
 const busyMs = 5000
 
 /**
- * The server runs few forecasts at once: retry while it is busy.
+ * The server runs few forecasts and previews at once: retry while it is busy.
  * @param {() => Promise<any>} look
  * @param {AbortSignal} signal
  * @returns {Promise<any>}
  */
-async function unlessBusy(look, signal) {
+export async function unlessBusy(look, signal) {
   for (;;) {
     try {
       return await look()

@@ -2,6 +2,7 @@
 /** @import { StoredObject } from '../src/kube/object.ts' */
 import { ApiError, pause, request } from './api.js'
 import { kinds } from './kinds.js'
+import { denialOf } from './rights.js'
 
 const pageSize = 500
 /** Browsers open six HTTP/1.1 connections per server, shared by all tabs: the watches take turns on three of them. */
@@ -128,8 +129,9 @@ export class Mirror {
   }
 
   /** @param {ListName} name @param {ApiError} error @param {number} askedAt */
-  #refuse(name, { message }, askedAt) {
+  #refuse(name, { status, message: said }, askedAt) {
     const list = this.#of(name)
+    const message = status === 403 ? denialOf({ verb: 'list', ...placeIn(kinds[name].path) }) : said
     const isNews = list.readError !== message
     list.isKnown = true
     list.readError = message
@@ -230,6 +232,14 @@ export class Mirror {
     if (type === 'DELETED') list.objects.delete(keyOf(object))
     else if (type !== 'BOOKMARK') list.objects.set(keyOf(object), object)
   }
+}
+
+/** What a path lists. @param {string} path */
+function placeIn(path) {
+  const parts = path.split('/').slice(1)
+  const [resource = '', namespace] = parts.toReversed().filter((part) => part !== 'namespaces')
+  const isInside = parts.includes('namespaces')
+  return { group: parts[0] === 'apis' ? (parts[1] ?? '') : '', resource, ...(isInside ? { namespace } : {}) }
 }
 
 /** @param {StoredObject} object */

@@ -38,8 +38,8 @@ export function rightsOf(onAnswer) {
   }
 }
 
-/** @param {Access} access */
-function denialOf({ verb, group, resource, namespace }) {
+/** Which right is missing, and who can give it. @param {Access} access */
+export function denialOf({ verb, group, resource, namespace }) {
   const where = namespace ? ` in ${namespace}` : ''
   const plural = group === '' ? resource : `${resource}.${group}`
   return `You may not ${verb} ${resource}${where}. Ask an administrator for a role with the verb ${verb} on ${plural}.`

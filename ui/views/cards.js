@@ -50,7 +50,8 @@ export function cardsView({ title, lead, empty, lists, mirror, items, card, text
       all.map(({ facts }) => facts.namespace),
       all.map(({ facts }) => facts.owner),
     )
-    fill(count, found.length === all.length ? all.length : `${found.length} of ${all.length}`)
+    const [some, every] = [found.length, all.length].map((number) => number.toLocaleString())
+    fill(count, some === every ? every : `${some} of ${every}`)
     grid.show(found)
     fill(
       foot,
@@ -85,7 +86,7 @@ export function cardsView({ title, lead, empty, lists, mirror, items, card, text
  */
 export function nothingFound(mirror, { of, clear }, none) {
   if (of === 0) return mirror.isComplete ? emptyNote(...none) : emptyNote('Loading…')
-  const note = emptyNote(`The filters hide all ${of} objects.`)
+  const note = emptyNote(`The filters hide all ${of.toLocaleString()} objects.`)
   note.append(h('button', { type: 'button', onclick: clear }, 'Clear filters'))
   return note
 }

@@ -4,6 +4,7 @@ import { ask, messageIn } from '../api.js'
 import { openPanel } from '../dialogs.js'
 import { factList, fill, h, pill } from '../dom.js'
 import { drawGraph } from '../graph.js'
+import { unlessBusy } from '../look-ahead.js'
 
 /** @typedef {Omit<Given, 'nodes'> & { nodes: readonly PreviewNode[], total: number, leaving: number }} Preview As it is written: the first nodes, and how many there are. */
 /** @typedef {{ path: string, plural: string, words: string[], namespaced: boolean }} Served */
@@ -126,13 +127,17 @@ async function lookUp(paths, word, namespace, name) {
 function cascadeOf({ apiVersion, kind, namespace, name, uid }) {
   const object = { apiVersion, kind, namespace, name, uid }
   const picture = h('div', { 'aria-live': 'polite' })
+  let asking = new AbortController()
   const load = async (/** @type {string} */ policy) => {
+    // The answer to an earlier choice is not wanted any more.
+    asking.abort()
+    const { signal } = (asking = new AbortController())
     fill(picture, h('p.empty', {}, 'Loading…'))
+    const request = { method: 'POST', body: { object, policy }, signal }
     try {
-      const body = { object, policy }
-      fill(picture, ...pictureOf(await ask('/sojourn/v1alpha1/cascade-preview', { method: 'POST', body })))
+      fill(picture, ...pictureOf(await unlessBusy(() => ask('/sojourn/v1alpha1/cascade-preview', request), signal)))
     } catch (error) {
-      fill(picture, h('p.problem', { role: 'alert' }, messageIn(error)))
+      if (!signal.aborted) fill(picture, h('p.problem', { role: 'alert' }, messageIn(error)))
     }
   }
   void load(policies[0] ?? '')

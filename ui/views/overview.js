@@ -70,6 +70,7 @@ export function overviewView({ mirror }) {
   const needed = h('section.attention', { 'aria-label': 'Needs you' })
   const list = new VirtualList({ label: 'Managed objects', row: itemRow, keyOf: keyOfItem, onOpen: openItem })
   const empty = h('div', { hidden: true })
+  const axis = h('div.axis', { 'aria-hidden': 'true' }, legend(), h('div.track', {}, ...ticks.map(axisTick)))
   const problem = h('p.problem', { role: 'status' })
   const chips = systems.map((system) => systemChip(system, wanted, () => showWanted()))
   const filters = filterBar({
@@ -93,7 +94,7 @@ export function overviewView({ mirror }) {
     fill(summary, summaryOf(shown, items.length), environmentsText(mirror))
     fill(problem, refused.length > 0 && refusalOf(refused, mirror))
     empty.hidden = shown.length > 0
-    list.element.hidden = shown.length === 0
+    list.element.hidden = axis.hidden = shown.length === 0
     if (shown.length === 0)
       fill(empty, refused.length === 0 && nothingFound(mirror, { of: items.length, clear: filters.clear }, nothingYet))
     const isOurs = (/** @type {Attention} */ { object, why, subject }) =>
@@ -120,7 +121,7 @@ export function overviewView({ mirror }) {
         summary,
       ),
       problem,
-      h('div.axis', { 'aria-hidden': 'true' }, legend(), h('div.track', {}, ...ticks.map(axisTick))),
+      axis,
       list.element,
       empty,
     ),
@@ -213,7 +214,8 @@ function environmentsText(mirror) {
   const asleep = all.filter(({ status }) => status?.power === 'Asleep').length
   const week = Date.now() - 7 * day
   const deleted = mirror.all('departures').filter(({ status }) => (parseTime(status?.goneAt) ?? 0) > week).length
-  const sleeping = all.length > 0 ? ` · ${asleep} of ${all.length} environments asleep` : ''
+  const sleeping =
+    all.length > 0 ? ` · ${asleep.toLocaleString()} of ${all.length.toLocaleString()} environments asleep` : ''
   return `${sleeping}${deleted > 0 ? ` · ${deleted.toLocaleString()} deleted this week` : ''}`
 }
 
@@ -226,7 +228,7 @@ const nothingYet = [
 /** @param {readonly ListName[]} refused @param {Mirror} mirror */
 function refusalOf(refused, mirror) {
   const [first = 'cleaners'] = refused
-  return `Incomplete: ${refused.map((name) => kinds[name].kind).join(', ')} cannot be read: ${mirror.readError(first)}`
+  return `Incomplete: ${refused.map((name) => kinds[name].kind).join(', ')} cannot be read. ${mirror.readError(first)}`
 }
 
 /** @param {readonly ManagedItem[]} shown @param {number} of */

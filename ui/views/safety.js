@@ -67,7 +67,7 @@ export function safetyView({ mirror }) {
     const state = doorStateOf(mirror)
     fill(
       note,
-      refused && h('p.problem', {}, `The deletion safeguards cannot be read: ${refused}`),
+      refused && h('p.problem', {}, `The deletion safeguards cannot be read. ${refused}`),
       !isKnown && !refused && emptyNote('Loading…'),
     )
     fill(held, isKnown && whatIsStopped(state) !== '' && heldPart(mirror))

@@ -92,11 +92,13 @@ describe.skipIf(!chromiumPath)('the dashboard with incomplete data', () => {
     const { page } = visitor
     await page.getByLabel('Token').fill(status.token)
     await page.getByRole('button', { name: 'Sign in' }).click()
-    await page.getByText(/environments.* is forbidden/).waitFor()
+    await page.getByText(/You may not list environments.*verb list on environments\.sojourn\.dev/).waitFor()
     await visitor.go('Overview')
-    await page.getByText(/Incomplete: Cleaner, .* is forbidden/).waitFor()
+    await page.getByText(/Incomplete: Cleaner, .* cannot be read\. You may not list cleaners/).waitFor()
     await visitor.go('Safety')
-    await page.getByText(/The deletion safeguards cannot be read: .* is forbidden/).waitFor()
+    await page
+      .getByText(/The deletion safeguards cannot be read\. You may not list configmaps in sojourn-system/)
+      .waitFor()
     expect(await page.getByRole('button', { name: 'Pause' }).count()).toBe(0)
   })
 })
