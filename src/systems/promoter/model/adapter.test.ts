@@ -153,6 +153,11 @@ describe('an application', () => {
     expect(read('acme.test/v1', 'X', {}, leaving, { healthy: 'true', revision: '"r"' })).toMatchObject({ ready: false })
   })
 
+  it('of a kind that no adapter reads says what it needs', () => {
+    const message = expect.stringContaining('needs spec.adapter') as string
+    expect(read('apps/v1', 'Deployment', { readyReplicas: 1 })).toMatchObject({ ready: false, message })
+  })
+
   it('of any kind is read by two expressions', () => {
     const wishes = {
       healthy: 'self.status.replicas == self.status.readyReplicas',

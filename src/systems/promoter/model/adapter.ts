@@ -111,7 +111,7 @@ function readFlux(object: StoredObject, revisionOf: (status: AppStatus) => strin
       : {
           message: ready
             ? `not ready: ${ready.reason ?? 'no reason given'}: ${ready.message ?? ''}`
-            : 'it has no Ready condition yet',
+            : 'it has no Ready condition yet; a kind that never has one needs spec.adapter',
         }),
   }
 }
