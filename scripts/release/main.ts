@@ -81,16 +81,14 @@ function makeSbom(): void {
 
 function makeArchive(): void {
   const parts = join(root, 'build/archive')
+  rmSync(parts, { recursive: true, force: true })
   mkdirSync(parts, { recursive: true })
   cpSync(join(root, 'build/binary/sojourn'), join(parts, 'kubectl-sojourn'))
   chmodSync(join(parts, 'kubectl-sojourn'), 0o755)
-  // kubectl completes by a program of this name: the same one.
-  rmSync(join(parts, 'kubectl_complete-sojourn'), { force: true })
-  symlinkSync('kubectl-sojourn', join(parts, 'kubectl_complete-sojourn'))
-  for (const file of ['LICENSE', 'package/THIRD-PARTY-LICENSES.txt'].map((name) =>
-    name.replace('package/', 'build/package/'),
-  ))
-    cpSync(join(root, file), join(parts, file.split('/').at(-1) ?? file))
+  // One program: by its own name, as a plugin, and by the name that kubectl looks for to complete.
+  for (const name of ['sojourn', 'kubectl_complete-sojourn']) symlinkSync('kubectl-sojourn', join(parts, name))
+  cpSync(join(root, 'LICENSE'), join(parts, 'LICENSE'))
+  cpSync(join(root, 'build/package/THIRD-PARTY-LICENSES.txt'), join(parts, 'THIRD-PARTY-LICENSES.txt'))
   run('tar', '-czf', join(folder, `sojourn-${version}-${platform}.tar.gz`), '-C', parts, '.')
   rmSync(parts, { recursive: true })
 }

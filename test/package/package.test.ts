@@ -70,6 +70,18 @@ describe('a release', () => {
       ).toBe(sums.get(file))
     expect(readFileSync(join(released, 'sojourn.krew.yaml'), 'utf8')).toContain(sums.get(archive))
   })
+
+  it('has an archive whose program runs by each of its names, with an empty PATH', () => {
+    const unpacked = join(folder, 'archive')
+    mkdirSync(unpacked)
+    const archive = join(released, `sojourn-${version}-${process.platform}-${process.arch}.tar.gz`)
+    execFileSync('tar', ['-xzf', archive, '-C', unpacked])
+    const started = (name: string, ...args: readonly string[]) =>
+      run({ command: [join(unpacked, name)], env: {} }, ...args).stdout
+    for (const name of ['sojourn', 'kubectl-sojourn']) expect(started(name, 'version')).toContain(`sojourn ${version} `)
+    expect(started('sojourn', 'help', 'restore')).toMatch(/^Usage: sojourn restore/m)
+    expect(started('kubectl_complete-sojourn', 'depart')).toMatch(/^departures\t/)
+  })
 })
 
 describe('the npm package', () => {
