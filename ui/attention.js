@@ -55,20 +55,35 @@ export function attentionOf(mirror, items, now) {
 function ofPipeline(pipeline) {
   const { apiVersion, kind } = kinds.pipelines
   const object = { apiVersion, kind, namespace: pipeline.metadata.namespace, name: pipeline.metadata.name }
-  return Object.entries(pipeline.status?.environments ?? {}).flatMap(([name, { promotion, waitingApproval }]) => {
-    const { phase = '', phaseAt, revision = '', lastError, because, pullRequest } = promotion ?? {}
-    const say = (/** @type {Attention['what']} */ what, /** @type {string} */ why, /** @type {string} */ url = '') => [
-      { what, object, why: shortRevision(why), url, at: parseTime(phaseAt), subject: pipeline, environment: name },
-    ]
-    if (waitingApproval?.promotionId) return say('waits', `${waitingApproval.revision} waits for approval for ${name}`)
-    if (phase === 'Failed' || phase === 'Rejected')
-      return say('failing', `${revision} for ${name}: ${lastError?.message ?? because}`)
-    if (phase === 'Proposed' && pullRequest) {
-      const toDo = pullRequest.isConflicting ? 'has conflicts' : 'is to be merged'
-      return say('waits', `${revision} for ${name}: pull request #${pullRequest.number} ${toDo}`, pullRequest.url)
-    }
-    return []
-  })
+  /** @type {Attention[]} */
+  const found = Object.entries(pipeline.status?.environments ?? {}).flatMap(
+    ([name, { promotion, waitingApproval }]) => {
+      const { phase = '', phaseAt, revision = '', lastError, because, pullRequest } = promotion ?? {}
+      const say = (
+        /** @type {Attention['what']} */ what,
+        /** @type {string} */ why,
+        /** @type {string} */ url = '',
+      ) => [
+        { what, object, why: shortRevision(why), url, at: parseTime(phaseAt), subject: pipeline, environment: name },
+      ]
+      if (waitingApproval?.promotionId)
+        return say('waits', `${waitingApproval.revision} waits for approval for ${name}`)
+      if (phase === 'Failed' || phase === 'Rejected')
+        return say('failing', `${revision} for ${name}: ${lastError?.message ?? because}`)
+      if (because === 'RolloutTimedOut') return say('failing', `${revision} for ${name}: its roll-out takes too long`)
+      if (phase === 'Proposed' && pullRequest) {
+        const toDo = pullRequest.isConflicting ? 'has conflicts' : 'is to be merged'
+        return say('waits', `${revision} for ${name}: pull request #${pullRequest.number} ${toDo}`, pullRequest.url)
+      }
+      return []
+    },
+  )
+  const stalled = pipeline.status?.conditions?.find(({ type, status }) => type === 'Stalled' && status === 'True')
+  if (!stalled || found.some(({ what }) => what === 'failing')) return found
+  // Only a run that took too long is retried as a whole.
+  const retry = stalled.reason === 'RunTimedOut' ? { subject: pipeline, environment: '*' } : {}
+  const { message: why, lastTransitionTime } = stalled
+  return [{ what: 'failing', object, why, at: parseTime(lastTransitionTime), ...retry }, ...found]
 }
 
 /** @param {Environment} environment @param {number} now @returns {Attention[]} */

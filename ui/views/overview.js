@@ -198,7 +198,7 @@ function attentionActions({ what, subject, environment = '' }, parts) {
   const { waitingApproval } = pipeline.status?.environments?.[environment] ?? {}
   if (waitingApproval?.promotionId) return decisionButtons(pipeline, environment, waitingApproval, denied)
   const retry = () => requestAction(pipeline, { decision: 'Retry', environment })
-  const about = `${pipeline.metadata.name} ${environment}`
+  const about = `${pipeline.metadata.name} ${environment === '*' ? '' : environment}`.trim()
   return what === 'failing' ? [actionButton('Retry', retry, { about, denied })] : []
 }
 

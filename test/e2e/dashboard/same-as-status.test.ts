@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { Reader } from '../../../src/queries/reader.ts'
 import { readManagedItems, type ManagedItem } from '../../../src/queries/managed-items.ts'
 import type { KubeObject } from '../../../src/kube/object.ts'
+import { pipelineOf, World } from '../../promoter/world.ts'
 import {
   dashboardObjects,
   environmentObjects,
@@ -17,7 +18,9 @@ interface Attention {
   readonly what: string
   readonly why: string
   readonly object: { readonly name: string }
+  readonly environment?: string
 }
+type AttentionOf = (mirror: object, items: readonly ManagedItem[], now: number) => readonly Attention[]
 
 const ui = (file: string) => import(new URL(`../../../ui/${file}`, import.meta.url).href) as Promise<unknown>
 
@@ -108,6 +111,32 @@ describe('the overview of the dashboard', () => {
     )
     expect(new Set(inside.map(({ next }) => next?.at)).size).toBe(1)
     expect(managedItemsOf(mirror, now).map(essence).toSorted()).toEqual(told.map(essence).toSorted())
+  })
+
+  it('names every stalled pipeline first, with the environment that a retry would concern', async () => {
+    const { attentionOf } = (await ui('attention.js')) as { attentionOf: AttentionOf }
+    const minute = 60_000
+    const told = ({ pipeline, now }: World) => {
+      const all = (list: string) => (list === 'pipelines' ? [pipeline] : [])
+      return attentionOf({ all }, [], now).map(({ what, why, environment }) => [what, environment, why])
+    }
+    const merged = (spec: Parameters<typeof pipelineOf>[0] = {}) => {
+      const world = new World(pipelineOf(spec))
+      world.runs({ dev: '1.1.0', staging: '1.0.0', prod: '1.0.0' })
+      world.merge()
+      return world
+    }
+    const rollout = merged()
+    rollout.step()
+    rollout.step(31 * minute)
+    expect(told(rollout)).toEqual([['failing', 'staging', '1.1.0 for staging: its roll-out takes too long']])
+    const run = merged({ maxRunDuration: '10m' })
+    run.step(11 * minute)
+    expect(told(run)).toEqual([['failing', '*', expect.stringContaining('took longer than spec.maxRunDuration')]])
+    const invalid = merged()
+    invalid.edit({ interval: 'soon' })
+    invalid.step()
+    expect(told(invalid)).toEqual([['failing', undefined, expect.stringContaining('interval')]])
   })
 })
 
