@@ -85,24 +85,28 @@ export function dashboardObjects(): readonly KubeObject[] {
   ]
 }
 
-/** Services in the states that the activator writes: taken over, bypassed, in front of a StatefulSet, and misconfigured. */
-export function servicesOfAllSorts(): readonly KubeObject[] {
-  const labels = { app: 'ledger' }
-  const said = (type: string, status: string, reason: string, message: string) => ({
+function said(type: string, status: string, reason: string, message: string) {
+  return {
     type: `sojourn.dev/${type}`,
     status,
     reason,
     message,
     lastTransitionTime: inHours(-1),
-  })
-  const like = (name: string, annotations: Record<string, string>, conditions: readonly object[]): KubeObject => {
-    const { metadata, ...rest } = service(name, `${name}.example.test`)
-    return {
-      ...rest,
-      metadata: { ...metadata, annotations: { ...metadata.annotations, ...annotations } },
-      status: { conditions },
-    }
   }
+}
+
+function like(name: string, annotations: Record<string, string>, conditions: readonly object[]): KubeObject {
+  const { metadata, ...rest } = service(name, `${name}.example.test`)
+  return {
+    ...rest,
+    metadata: { ...metadata, annotations: { ...metadata.annotations, ...annotations } },
+    status: { conditions },
+  }
+}
+
+/** Services in the states that the activator writes: taken over, bypassed, in front of a StatefulSet, and misconfigured. */
+export function servicesOfAllSorts(): readonly KubeObject[] {
+  const labels = { app: 'ledger' }
   const taken = { 'proxless/deployment': 'shop', 'sojourn.dev/takeover': 'true' }
   const missing = like('mute', {}, [
     said(
@@ -115,6 +119,29 @@ export function servicesOfAllSorts(): readonly KubeObject[] {
   delete (missing.metadata.annotations as Record<string, string>)['proxless/deployment']
   const ledger = like('ledger', { 'sojourn.dev/target': 'StatefulSet/ledger' }, [])
   delete (ledger.metadata.annotations as Record<string, string>)['proxless/deployment']
+  return [
+    {
+      apiVersion: 'apps/v1',
+      kind: 'StatefulSet',
+      metadata: meta('ledger'),
+      spec: {
+        replicas: 0,
+        serviceName: 'ledger',
+        selector: { matchLabels: labels },
+        template: { metadata: { labels }, spec: { containers: [{ name: 'web', image: 'none' }] } },
+      },
+    },
+    like('till', taken, [said('TakenOver', 'True', 'InFront', 'Its callers come through the proxy.')]),
+    like('fast', taken, [said('TakenOver', 'True', 'Bypassed', 'Its callers go straight to its pods.')]),
+    like('fresh', taken, []),
+    ledger,
+    missing,
+  ]
+}
+
+/** Services that were not woken, or sleep and wake by more than requests. */
+export function servicesWithStories(): readonly KubeObject[] {
+  const labels = { app: 'story' }
   /** A Service whose Deployment has these annotations. */
   const before = (name: string, annotations: Record<string, string>, replicas: number): readonly KubeObject[] => [
     like(name, { 'proxless/deployment': name }, []),
@@ -134,22 +161,6 @@ export function servicesOfAllSorts(): readonly KubeObject[] {
     ...before('kept-by-hand', { 'sojourn.dev/awake-until': '2099-01-01T00:00:00Z' }, 1),
     ...before('slept-by-hand', { 'sojourn.dev/asleep-until': '2099-01-01T00:00:00Z' }, 0),
     like('crashing', {}, [said('Wakeable', 'False', 'CrashLoopBackOff', 'Container web ended with exit code 3')]),
-    {
-      apiVersion: 'apps/v1',
-      kind: 'StatefulSet',
-      metadata: meta('ledger'),
-      spec: {
-        replicas: 0,
-        serviceName: 'ledger',
-        selector: { matchLabels: labels },
-        template: { metadata: { labels }, spec: { containers: [{ name: 'web', image: 'none' }] } },
-      },
-    },
-    like('till', taken, [said('TakenOver', 'True', 'InFront', 'Its callers come through the proxy.')]),
-    like('fast', taken, [said('TakenOver', 'True', 'Bypassed', 'Its callers go straight to its pods.')]),
-    like('fresh', taken, []),
-    ledger,
-    missing,
   ]
 }
 

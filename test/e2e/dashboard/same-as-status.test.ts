@@ -7,6 +7,7 @@ import {
   dashboardObjects,
   environmentObjects,
   servicesOfAllSorts,
+  servicesWithStories,
   startDashboardWorld,
   type DashboardWorld,
 } from './dashboard-world.ts'
@@ -28,7 +29,7 @@ describe('the overview of the dashboard', () => {
   let world: DashboardWorld
   beforeAll(async () => {
     world = await startDashboardWorld({ only: 'api' })
-    const services = [...dashboardObjects(), ...servicesOfAllSorts()]
+    const services = [...dashboardObjects(), ...servicesOfAllSorts(), ...servicesWithStories()]
     for (const object of [...services, ...environmentObjects()]) await world.create(object)
     // The same Service and Deployment in an environment, which sleep with it.
     for (const { kind, metadata, ...rest } of services)

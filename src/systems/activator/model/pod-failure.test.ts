@@ -27,10 +27,26 @@ it.each([
     'OOMKilled',
   ],
   ['nothing while a container is being created', { state: { waiting: { reason: 'ContainerCreating' } } }, undefined],
+  [
+    'a container whose probe fails',
+    { ready: false, started: true, state: { running: {} }, restartCount: 0 },
+    'NotReadyInTime',
+  ],
   ['nothing of a container that runs', { state: { running: {} }, restartCount: 0 }, undefined],
 ])('names %s', (_, container, reason) => expect(podFailure(podWith(container))?.reason).toBe(reason))
 
 it('tells the exit code and the restarts', () => {
   const failure = podFailure(podWith({ state: { running: {} }, lastState: ended, restartCount: 4 }))
   expect(failure?.message).toBe('Pod web-1, container app ended with code 3, and has been restarted 4 times.')
+})
+
+it('tells the exit code of what waits to be started again, and which probe fails', () => {
+  const waiting = { state: { waiting: { reason: 'CrashLoopBackOff', message: 'back-off 10s' } }, lastState: ended }
+  expect(podFailure(podWith(waiting))?.message).toBe(
+    'Pod web-1, container app: CrashLoopBackOff back-off 10s; it ended with code 3',
+  )
+  const starting = { ready: false, started: false, state: { running: {} } }
+  expect(podFailure(podWith(starting))?.message).toBe(
+    'Pod web-1, container app runs, but its startup probe does not succeed',
+  )
 })

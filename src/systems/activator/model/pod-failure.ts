@@ -10,12 +10,16 @@ interface PodStatus {
 
 interface ContainerStatus {
   readonly name: string
+  readonly ready?: boolean
+  /** False until its startup probe has succeeded. */
+  readonly started?: boolean
   readonly restartCount?: number
   readonly state?: ContainerState
   readonly lastState?: ContainerState
 }
 
 interface ContainerState {
+  readonly running?: object
   readonly waiting?: { readonly reason?: string; readonly message?: string }
   readonly terminated?: { readonly reason?: string; readonly exitCode?: number }
 }
@@ -28,12 +32,15 @@ const maxMessage = 300
 export function podFailure({ metadata, status }: StoredObject): WakeFailure | undefined {
   const { conditions = [], containerStatuses = [], initContainerStatuses = [] } = (status ?? {}) as PodStatus
   const statuses = [...initContainerStatuses, ...containerStatuses]
-  for (const { name, state } of statuses) {
+  for (const { name, state, lastState } of statuses) {
     const { reason, message = '' } = state?.waiting ?? {}
+    const { exitCode } = lastState?.terminated ?? {}
+    const code = exitCode === undefined ? '' : `; it ended with code ${exitCode}`
     if (reason !== undefined && !passing.has(reason))
       return {
         reason,
-        message: `Pod ${metadata.name}, container ${name}: ${reason} ${message}`.trim().slice(0, maxMessage),
+        message:
+          `Pod ${metadata.name}, container ${name}: ${`${reason} ${message}`.trim()}`.slice(0, maxMessage) + code,
       }
   }
   // Between two starts, or just started again.
@@ -48,9 +55,16 @@ export function podFailure({ metadata, status }: StoredObject): WakeFailure | un
     }
   }
   const scheduled = findCondition(conditions, 'PodScheduled')
-  if (scheduled?.status !== 'False') return undefined
+  if (scheduled?.status === 'False')
+    return {
+      reason: scheduled.reason || 'Unschedulable',
+      message: `Pod ${metadata.name}: ${scheduled.message}`.slice(0, maxMessage),
+    }
+  const unready = containerStatuses.find(({ ready, state }) => ready === false && state?.running)
+  if (!unready) return undefined
+  const probe = unready.started === false ? 'startup' : 'readiness'
   return {
-    reason: scheduled.reason || 'Unschedulable',
-    message: `Pod ${metadata.name}: ${scheduled.message}`.slice(0, maxMessage),
+    reason: 'NotReadyInTime',
+    message: `Pod ${metadata.name}, container ${unready.name} runs, but its ${probe} probe does not succeed`,
   }
 }

@@ -11,7 +11,7 @@ export type TargetState =
   | { readonly is: 'draining' }
   | { readonly is: 'refusing'; readonly because: Refusal; readonly retryAfterSeconds: number }
 
-const unreachable = 'A pod is ready, but accepts no connections at its port.'
+const unreachable = 'Its pods accept no connections at their port.'
 const simulated =
   'Its container has no command, so "sojourn up" simulates it, and it cannot answer: set a command that runs on this machine.'
 const redialMs = 50
