@@ -72,7 +72,10 @@ export function forgeOpener({ readSecret, http, ports }: ForgesPorts): (access: 
     const data = (found?.data ?? {}) as Readonly<Record<string, string>>
     const field = (name: string) => data[name] && Buffer.from(data[name], 'base64').toString('utf8').trim()
     const token = field('token') ?? field('password')
-    if (!token) throw permanent('CredentialsMissing', `Secret ${secret.namespace}/${secret.name} has no token`)
+    if (!token) {
+      const name = `Secret ${secret.namespace}/${secret.name}`
+      throw permanent('CredentialsMissing', found ? `${name} has no token or password` : `there is no ${name}`)
+    }
     const limiter =
       limiters.get(type) ?? new RateLimiter({ now: () => ports.clock.now(), perSecond: budgets[type] ?? 1 })
     limiters.set(type, limiter)

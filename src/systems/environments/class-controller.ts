@@ -3,7 +3,7 @@ import { environmentClass as classKind, type EnvironmentClass } from '../../apis
 import { environment as environmentKind, type Environment } from '../../apis/environment.ts'
 import { notificationChannel } from '../../apis/notification-channel.ts'
 import { workSchedule } from '../../apis/work-schedule.ts'
-import { healthStatus } from '../../kube/conditions.ts'
+import { findCondition, healthStatus } from '../../kube/conditions.ts'
 import { namespaces } from '../../kube/core-types.ts'
 import { keyOf } from '../../kube/key.ts'
 import type { StoredObject } from '../../kube/object.ts'
@@ -50,9 +50,9 @@ export function classController({ client, informers, ports }: ClusterPorts): Con
     const restUntil = (writtenAt.get(name) ?? 0) + pauseMs
     if (now < restUntil) return wakeAt(restUntil)
     const unseen = selectedBy(self).filter(({ metadata }) => environments.errorIn(metadata.name))
-    const health = healthOf(self, { rivals: rivalsOf(self), unseen, missing: missingIn(self) })
-    const count = environments.byIndex('class', name).filter(({ status }) => !status?.deletion).length
-    const status = { ...self.status, environments: count, ...healthStatus(self, health, now) }
+    const mine = environments.byIndex('class', name).filter(({ status }) => !status?.deletion)
+    const health = healthOf(self, { rivals: rivalsOf(self), unseen, missing: missingIn(self), unread: unreadOf(mine) })
+    const status = { ...self.status, environments: mine.length, ...healthStatus(self, health, now) }
     if (deepEqual(self.status ?? {}, status)) return settled
     writtenAt.set(name, now)
     const written = await client.updateStatus<EnvironmentClass>(classKind.type, self, status)
@@ -98,9 +98,20 @@ interface Findings {
   /** Namespaces that this process may not look into. */
   readonly unseen: readonly StoredObject[]
   readonly missing: readonly string[]
+  /** Why pull requests of its environments cannot be read. */
+  readonly unread: readonly string[]
 }
 
-function healthOf({ spec }: EnvironmentClass, { rivals, unseen, missing }: Findings) {
+function unreadOf(environments: readonly Environment[]): readonly string[] {
+  return environments.flatMap(({ metadata, status }) => {
+    const known = findCondition(status?.conditions, 'PullRequestKnown')
+    return known?.status === 'False'
+      ? [`the pull request of ${metadata.namespace} cannot be read: ${known.message}`]
+      : []
+  })
+}
+
+function healthOf({ spec }: EnvironmentClass, { rivals, unseen, missing, unread }: Findings) {
   const { problems } = readClass(spec)
   if (problems.length > 0) {
     const message = problems.map((problem) => `${problem.field}: ${problem.message}`).join('; ')
@@ -115,6 +126,8 @@ function healthOf({ spec }: EnvironmentClass, { rivals, unseen, missing }: Findi
       ? `the older class decides for Namespaces that it and ${rivals.join(', ')} both select`
       : 'its environments follow it',
     ...(names.length > 0 ? [`Sojourn may not list and watch environments in the namespaces ${list}`] : []),
+    ...unread.toSorted().slice(0, 1),
+    ...(unread.length > 1 ? [`${unread.length - 1} more cannot be read`] : []),
   ]
   return { health: 'ready', reason: rivals.length > 0 ? 'Overlapping' : 'InForce', message: parts.join('; ') } as const
 }

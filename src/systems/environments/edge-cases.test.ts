@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { environmentClass } from '../../apis/environment-class.ts'
+import { environmentClass, type EnvironmentClass } from '../../apis/environment-class.ts'
 import { environment } from '../../apis/environment.ts'
 import { findCondition } from '../../kube/conditions.ts'
 import { configMaps, namespaces } from '../../kube/core-types.ts'
@@ -264,8 +264,8 @@ describe('bad input', () => {
   const conditionOf = async (world: World, type: string) => findCondition((await read(world)).status?.conditions, type)
 
   it.each([
-    ['a Secret that is missing', 'other', undefined, 'Secret sojourn-system/other has no token'],
-    ['a Secret without a token', 'empty', {}, 'Secret sojourn-system/empty has no token'],
+    ['a Secret that is missing', 'other', undefined, 'there is no Secret sojourn-system/other'],
+    ['a Secret without a token', 'empty', {}, 'Secret sojourn-system/empty has no token or password'],
   ])('%s is named by PullRequestKnown, and holds the deletion', async (_, name, data, message) => {
     await using started = await start({
       channels: [],
@@ -279,6 +279,10 @@ describe('bad input', () => {
     await world.pass(3 * day)
     expect(await conditionOf(world, 'PullRequestKnown')).toMatchObject({ status: 'False', message })
     expect((await read(world)).status?.message).toContain(`the pull request cannot be read: ${message}`)
+    const { status } = await world.client.get<EnvironmentClass>(environmentClass.type, { name: 'preview' })
+    expect(findCondition(status?.conditions, 'Ready')?.message).toContain(
+      `the pull request of shop-pr-42 cannot be read: ${message}`,
+    )
     expect(await exists(world)).toBe(true)
   })
 })
