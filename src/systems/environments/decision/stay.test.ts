@@ -150,11 +150,48 @@ describe('the stay of an environment', () => {
       },
       { do: 'withdraw' },
     ],
+    [
+      'announces a closed pull request although use cannot be seen and would make it due, too',
+      { ...unused, isUseVisible: false, pull: closed },
+      { do: 'announce', reason: 'pull-request-closed', date: now },
+    ],
+    [
+      'deletes for a closed pull request at the announced date when use can no longer be seen',
+      { ...unused, isUseVisible: false, pull: closed, announcement: announced() },
+      { do: 'announce', reason: 'pull-request-closed', date: now },
+    ],
+    [
+      'deletes for a closed pull request although the owner could never be told of another reason',
+      { ...unused, pull: closed, announcement: announced({ toldAt: undefined, retryAt: now + hour }) },
+      { do: 'announce', reason: 'pull-request-closed', date: now },
+    ],
+    [
+      'announces another reason anew, with the whole warning and no date that is nearer',
+      { isConditionTrue: true, announcement: announced({ date: now + hour }) },
+      { do: 'announce', reason: 'condition', date: now + day },
+    ],
+    [
+      'withdraws instead of moving the date of a pull request that is open again to that of another reason',
+      {
+        lastUsedAt: now - 7 * day + 5 * hour,
+        pull: { ...closed, state: 'open' },
+        announcement: announced({ reason: 'pull-request-closed' }),
+      },
+      { do: 'withdraw' },
+    ],
+    [
+      'deletes for the reason that was told while another one holds, too',
+      { ...unused, pull: closed, isConditionTrue: true, announcement: announced() },
+      { do: 'delete', reason: 'unused' },
+    ],
     ['keeps what was kept', { pull: closed, keepUntil: now + 3 * day }, { do: 'stay', due: { at: now + 3 * day } }],
   ])('%s', (_, given, expected) => expect(decideStay(facts(given), now)).toMatchObject(expected))
 
   it('keeps nothing beyond the maximum age', () => {
-    expect(dueOf(facts({ keepUntil: now + 400 * day }))).toEqual({ reason: 'max-age', at: now - 10 * day + 60 * day })
+    expect(dueOf(facts({ keepUntil: now + 400 * day }), now)).toEqual({
+      reason: 'max-age',
+      at: now - 10 * day + 60 * day,
+    })
   })
 
   /** Lives of environments with use, keeps, reopening, outages of forge and mail, and restarts between any two looks. */
@@ -195,7 +232,7 @@ function live(steps: readonly Step[]): void {
   let at = now
   let mine = facts({ createdAt: now, lastUsedAt: now })
   let lastMailAt = -Infinity
-  const toldDates: { owner: string | undefined; date: number; at: number }[] = []
+  const toldDates: TellingFacts[] = []
   for (const step of steps) {
     at += step.waitMs
     const closedAt = step.pull === 'open' ? undefined : (mine.pull?.closedAt ?? at)
@@ -226,8 +263,10 @@ function live(steps: readonly Step[]): void {
             attempts: 0,
           }),
         }
-      else if (decision.do === 'withdraw') mine = { ...mine, announcement: undefined }
-      else if (decision.do === 'move' && announcement) {
+      else if (decision.do === 'withdraw') {
+        mine = { ...mine, announcement: undefined }
+        toldDates.length = 0
+      } else if (decision.do === 'move' && announcement) {
         expect(decision.date).toBeGreaterThan(announcement.date)
         mine = { ...mine, announcement: { ...announcement, date: decision.date } }
       } else if (decision.do === 'tell' && announcement) {
@@ -235,7 +274,7 @@ function live(steps: readonly Step[]): void {
         if (isTold) {
           expect(at).toBeGreaterThanOrEqual(lastMailAt + day)
           lastMailAt = at
-          toldDates.push({ owner: mine.owner, date: announcement.date, at })
+          toldDates.push({ owner: mine.owner, reason: announcement.reason, date: announcement.date, at })
         }
         mine = {
           ...mine,
@@ -254,17 +293,22 @@ function live(steps: readonly Step[]): void {
   }
 }
 
-function checkDeletion(
-  mine: StayFacts,
-  told: readonly { owner: string | undefined; date: number; at: number }[],
-  at: number,
-): void {
+interface TellingFacts {
+  readonly owner: string | undefined
+  readonly reason: string
+  readonly date: number
+  readonly at: number
+}
+
+function checkDeletion(mine: StayFacts, told: readonly TellingFacts[], at: number): void {
   expect(mine.pull?.isKnown).toBe(true)
   const { announcement } = mine
   expect(at).toBeGreaterThanOrEqual(announcement?.date ?? Infinity)
+  // Dates that were told stand until they are withdrawn, whatever the reason is by now.
+  expect(at).toBeGreaterThanOrEqual(Math.max(0, ...told.map(({ date }) => date)))
   if (announcement?.reason === 'pull-request-closed') return
   const last = told.findLast(({ owner }) => owner === mine.owner)
-  expect(last).toBeDefined()
+  expect(last?.reason).toBe(announcement?.reason)
   expect(at).toBeGreaterThanOrEqual((last?.at ?? Infinity) + day)
   expect(at).toBeGreaterThanOrEqual(last?.date ?? Infinity)
 }

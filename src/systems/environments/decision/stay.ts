@@ -66,27 +66,28 @@ const holdMs = 300_000
 
 /** Decides whether an environment stays, is announced or is deleted. Nothing is deleted before the announced date. */
 export function decideStay(facts: StayFacts, now: number): StayDecision {
-  const due = dueOf(facts)
+  const due = dueOf(facts, now)
   const { announcement } = facts
   if (!due) return announcement ? { do: 'withdraw' } : { do: 'stay' }
   const warnMs = warningOf(due.reason, facts.rules)
   if (!announcement) {
     if (now < due.at - warnMs) return { do: 'stay', due, until: due.at - warnMs }
-    if (!facts.isUseVisible && dependsOnUse(due.reason, facts.rules)) return useUnknown(now)
+    if (!isVisible(due, facts)) return useUnknown(now)
     return { do: 'announce', reason: due.reason, date: Math.max(due.at, now + warnMs) }
   }
-  // A date never moves nearer: the owner relies on the one that was announced.
-  if (due.at > announcement.date) {
-    if (now < due.at - warnMs) return { do: 'withdraw' }
-    return { do: 'move', date: due.at }
-  }
-  return decideAnnounced(facts, announcement, now)
+  const isSame = due.reason === announcement.reason
+  if (due.at > announcement.date)
+    return isSame && now >= due.at - warnMs ? { do: 'move', date: due.at } : { do: 'withdraw' }
+  // A date never moves nearer: the owner relies on the one that was announced. What he was told of another reason is no notice.
+  return isSame
+    ? decideAnnounced(facts, announcement, now)
+    : { do: 'announce', reason: due.reason, date: Math.max(announcement.date, now + warnMs) }
 }
 
 function decideAnnounced(facts: StayFacts, announcement: Announcement, now: number): StayDecision {
   const { reason, date, attempts } = announcement
   const warnMs = warningOf(reason, facts.rules)
-  const isTold = announcement.toldAt !== undefined && announcement.owner === facts.owner
+  const isTold = isToldOwner(facts)
   // Its grace is the warning of a closed pull request: the limit of one notice a day does not delay the deletion.
   const needsNotice = reason !== 'pull-request-closed' || (attempts === 0 && facts.mailAt <= date)
   if (!isTold && needsNotice) {
@@ -100,19 +101,43 @@ function decideAnnounced(facts: StayFacts, announcement: Announcement, now: numb
   const from = Math.max(date, (isTold ? (announcement.toldAt ?? 0) : 0) + warnMs)
   if (now < from) return { do: 'stay', due: { reason, at: from }, until: from }
   if (facts.pull && !facts.pull.isKnown) return { do: 'hold', because: 'pull-request-unknown', until: now + holdMs }
-  if (!facts.isUseVisible && dependsOnUse(reason, facts.rules)) return useUnknown(now)
-  return { do: 'delete', reason }
+  return isVisible(announcement, facts) ? { do: 'delete', reason } : useUnknown(now)
 }
+
+const isToldOwner = ({ announcement, owner }: StayFacts) =>
+  announcement?.toldAt !== undefined && announcement.owner === owner
+
+/** Whether the sign of use that a reason depends on can be read. */
+const isVisible = ({ reason }: Pick<Due, 'reason'>, { isUseVisible, rules }: StayFacts) =>
+  isUseVisible || !dependsOnUse(reason, rules)
 
 const useUnknown = (now: number) => ({ do: 'hold', because: 'use-unknown', until: now + holdMs }) as const
 
-/** When the environment is due, by the earliest rule, with every keep applied; undefined when no rule makes it due. */
-export function dueOf(facts: StayFacts): Due | undefined {
+/**
+ * The rule by which the environment is deleted first, with every keep applied; undefined when none makes it due. Of those that keep to the same date: one that
+ * can be judged, the one that its owner was told of, and a closed pull request, which needs no warning.
+ */
+export function dueOf(facts: StayFacts, now: number): Due | undefined {
+  const { announcement, rules } = facts
   const oldest = oldestAt(facts)
   const kept = Math.min(facts.keepUntil ?? 0, oldest)
   const all = [...(oldest === Infinity ? [] : [{ reason: 'max-age' as const, at: oldest }]), ...ruleDues(facts)]
-  const moved = all.map(({ reason, at }) => ({ reason, at: Math.max(at, kept) }))
-  return moved.toSorted((left, right) => left.at - right.at)[0]
+  const ranked = all.map(({ reason, at }) => {
+    const due = { reason, at: Math.max(at, kept) }
+    const goesAt = Math.max(due.at, announcement?.date ?? now + warningOf(reason, rules))
+    const isSame = reason === announcement?.reason
+    const rank = !isVisible(due, facts)
+      ? 4
+      : isSame && isToldOwner(facts)
+        ? 0
+        : reason === 'pull-request-closed'
+          ? 1
+          : isSame
+            ? 2
+            : 3
+    return { due, goesAt, rank }
+  })
+  return ranked.toSorted((a, b) => a.goesAt - b.goesAt || a.rank - b.rank || a.due.at - b.due.at)[0]?.due
 }
 
 function oldestAt({ rules, createdAt }: Pick<StayFacts, 'rules' | 'createdAt'>): number {
