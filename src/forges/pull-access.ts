@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { shortDigest } from '../kube/basics/short-digest.ts'
 import type { AllowedForge } from '../apis/environment-class.ts'
 import { sojournNamespace } from '../apis/group.ts'
 import type { ForgeType } from '../apis/pipeline.ts'
@@ -79,7 +79,7 @@ export function forgeOpener({ readSecret, http, ports }: ForgesPorts): (access: 
     const limiter =
       limiters.get(type) ?? new RateLimiter({ now: () => ports.clock.now(), perSecond: budgets[type] ?? 1 })
     limiters.set(type, limiter)
-    const credential = createHash('sha256').update(token).digest('hex').slice(0, 16)
+    const credential = shortDigest(token)
     return openForge(type, repositoryAddress(type, repositoryUrl), {
       http: limiter.wrap(http[by], credential),
       token,

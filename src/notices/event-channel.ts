@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { shortDigest } from '../kube/basics/short-digest.ts'
 import { cleanupCandidate } from '../apis/cleanup-candidate.ts'
 import type { Client } from '../client/client.ts'
 import { events } from '../kube/core-types.ts'
@@ -31,7 +31,7 @@ function eventOf(item: NoticeItem, { kind, messageId, timeZone, policy, words = 
   }
   // Events about cluster-scoped objects belong in the namespace default.
   const namespace = item.object?.namespace ?? 'default'
-  const digest = createHash('sha256').update(`${messageId}/${item.candidate}`).digest('hex').slice(0, 16)
+  const digest = shortDigest(`${messageId}/${item.candidate}`)
   const at = formatTime(now)
   // An Event message holds 1024 characters, and the link or command at its end must not be cut.
   const why = reasonsOf(item)

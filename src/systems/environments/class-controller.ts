@@ -81,14 +81,11 @@ export function classController({ client, informers, ports }: ClusterPorts): Con
   }
 
   function rivalsOf(self: EnvironmentClass): readonly string[] {
-    const selected = selectedBy(self)
-    return classes
-      .list()
-      .filter(({ metadata, spec }) => {
-        const { selector } = readClass(spec).rules
-        return metadata.name !== self.metadata.name && selected.some((home) => matches(selector, home.metadata.labels))
-      })
-      .map(({ metadata }) => metadata.name)
+    const selected = new Set(selectedBy(self))
+    const others = classes.list().filter(({ metadata }) => metadata.name !== self.metadata.name)
+    return others
+      .filter((each) => selectedBy(each).some((home) => selected.has(home)))
+      .map((each) => each.metadata.name)
   }
 }
 

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { shortDigest } from '../../kube/basics/short-digest.ts'
 import type { Environment, EnvironmentStatus } from '../../apis/environment.ts'
 import { upsertComment, type Forge } from '../../forges/forge.ts'
 import { accessTo, forgeOpener, type ForgesPorts } from '../../forges/pull-access.ts'
@@ -98,14 +98,14 @@ export class EnvironmentPulls {
     }
     remember(pullRequest.commentId)
     const text = commentText(self, self.status ?? {}, await this.#options.keepLink(self))
-    const digest = digestOf(text)
+    const digest = shortDigest(text)
     const state = `${pullRequest.headSHA ?? ''} ${self.status?.power === 'Waking' ? 'pending' : self.status?.power}`
     const restedAt = self.status?.deletion ? now : (parseTime(pullRequest.commentedAt) ?? 0) + commentPauseMs
     const isOutdated = comment && pullRequest.commentId !== 'deleted' && pullRequest.commentDigest !== digest
     const needsComment = isOutdated && now >= restedAt
     const needsStatus =
       commitStatus &&
-      pullRequest.statusDigest !== digestOf(state) &&
+      pullRequest.statusDigest !== shortDigest(state) &&
       pullRequest.headSHA !== undefined &&
       pullRequest.state === 'open'
     if (!needsComment && !needsStatus) return { shown: self, ...(isOutdated ? { againAt: restedAt } : {}) }
@@ -129,7 +129,7 @@ export class EnvironmentPulls {
         ...pullRequest,
         ...(id === undefined ? {} : { commentId: id }),
         ...(needsComment ? { commentDigest: digest, commentedAt: formatTime(now) } : {}),
-        ...(needsStatus ? { statusDigest: digestOf(state) } : {}),
+        ...(needsStatus ? { statusDigest: shortDigest(state) } : {}),
       }
       return { shown: await this.#options.write(self, { ...self.status, pullRequest: written }) }
     } catch (error) {
@@ -176,8 +176,4 @@ export class EnvironmentPulls {
 function asStored({ status }: Environment): Seen | undefined {
   const { state, headSHA, closedAt, seenAt } = status?.pullRequest ?? { state: 'unknown' as const }
   return state === 'unknown' ? undefined : { pull: { state, headSHA, closedAt }, at: parseTime(seenAt) ?? 0 }
-}
-
-function digestOf(text: string): string {
-  return createHash('sha256').update(text).digest('hex').slice(0, 16)
 }

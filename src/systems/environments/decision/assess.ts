@@ -34,6 +34,12 @@ export interface Surroundings {
   readonly channels: readonly string[]
 }
 
+interface Given {
+  readonly rules: ClassRules
+  readonly around: Surroundings
+  readonly now: number
+}
+
 /** Computes the next status of an environment and what to do. Pure. */
 export function assess(observed: Observed, around: Surroundings, now: number) {
   const { environment } = observed
@@ -88,19 +94,15 @@ export function givenUp(observed: Observed, around: Surroundings, now: number): 
 const noRules = readClass({ namespaceSelector: {}, pullRequest: { deleteWhenClosed: false } }).rules
 
 /** The announcement as it must be written before anything else happens, and the decision that holds then. */
-function announce(
-  observed: Observed,
-  base: EnvironmentStatus,
-  { rules, around, now }: { readonly rules: ClassRules; readonly around: Surroundings; readonly now: number },
-): { announced: EnvironmentStatus; stay: StayDecision; facts: StayFacts } {
+function announce(observed: Observed, base: EnvironmentStatus, given: Given) {
   const paused = observed.environmentClass?.spec.paused === true
   let announced = base
-  let facts = stayFacts(observed, announced, { rules, around, now })
-  let stay: StayDecision = paused ? { do: 'stay' } : decideStay(facts, now)
+  let facts = stayFacts(observed, announced, given)
+  let stay: StayDecision = paused ? { do: 'stay' } : decideStay(facts, given.now)
   for (let round = 0; round < 2 && (stay.do === 'announce' || stay.do === 'move' || stay.do === 'withdraw'); round++) {
-    announced = changed(announced, stay, now)
-    facts = stayFacts(observed, announced, { rules, around, now })
-    stay = decideStay(facts, now)
+    announced = changed(announced, stay, given.now)
+    facts = stayFacts(observed, announced, given)
+    stay = decideStay(facts, given.now)
   }
   return { announced, stay, facts }
 }
@@ -132,11 +134,7 @@ function ceil(at: number): string {
   return formatTime(Math.ceil(at / 1000) * 1000)
 }
 
-function stayFacts(
-  observed: Observed,
-  status: EnvironmentStatus,
-  { rules, around, now }: { readonly rules: ClassRules; readonly around: Surroundings; readonly now: number },
-): StayFacts {
+function stayFacts(observed: Observed, status: EnvironmentStatus, { rules, around, now }: Given): StayFacts {
   const { environment, namespace } = observed
   const { announcement } = status
   const createdAt = parseTime(namespace.metadata.creationTimestamp) ?? now

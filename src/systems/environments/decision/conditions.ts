@@ -42,16 +42,14 @@ export function report(
 /** All conditions but those of health. */
 function claimsOf(observed: Observed, { pull, isBeyondLimit, contended, announced, now }: Facts): readonly Condition[] {
   const { status } = observed.environment
+  const seen = { type: 'UseVisible', isTrue: true, reason: 'Visible', message: 'every sign of use can be read' }
   const problem = useProblem(observed)
-  const seen = { type: 'UseVisible', isTrue: !problem, reason: 'Visible', message: 'every sign of use can be read' }
   const claims = [
-    { ...seen, ...problem },
+    { ...seen, ...problem, isTrue: !problem },
     ...knownClaim(observed.environment, pull),
-    ...(isBeyondLimit
-      ? [{ type: 'LimitExceeded', isTrue: true, reason: 'LimitExceeded', message: 'admission missed it' }]
-      : []),
-    ...(contended === undefined ? [] : [{ type: 'Contended', isTrue: true, reason: 'Contended', message: contended }]),
-  ]
+    { type: 'LimitExceeded', isTrue: isBeyondLimit, reason: 'LimitExceeded', message: 'admission missed it' },
+    { type: 'Contended', isTrue: contended !== undefined, reason: 'Contended', message: contended ?? '' },
+  ].filter(({ type, isTrue }) => isTrue || type === 'UseVisible' || type === 'PullRequestKnown')
   const stays: Readonly<Record<string, boolean>> = {
     LimitExceeded: isBeyondLimit,
     Contended: contended !== undefined,

@@ -33,20 +33,8 @@ export interface Problem {
   readonly message: string
 }
 
-type Power = NonNullable<EnvironmentStatus['power']>
-
-/** What the workloads of an environment show. */
-export interface WorkloadFacts {
-  readonly power: Power
-  readonly awake: number
-  readonly asleep: number
-  /** Digest of all Pod templates; replica changes do not change it. */
-  readonly hash: string
-  /** Why a workload is no longer put to sleep: another writer keeps scaling it up. */
-  readonly contended: string | undefined
-}
-
-export function workloadFacts({ workloads, environment, environmentClass }: Observed): WorkloadFacts {
+/** What the workloads of an environment show. `hash`: of all Pod templates, which replica changes leave alone; `contended`: why one no longer sleeps. */
+export function workloadFacts({ workloads, environment, environmentClass }: Observed) {
   const hash = createHash('sha256')
   const formerly = environment.status?.power
   const exclude = (environmentClass?.spec.sleep?.exclude ?? []).map(requirementsOf)
@@ -67,7 +55,8 @@ export function workloadFacts({ workloads, environment, environmentClass }: Obse
   }
   const isWaking = awake > 0 && starting > 0 && (formerly === 'Asleep' || formerly === 'Waking')
   // What never sleeps does not keep the rest awake.
-  const power = asleep > 0 && sleepers === 0 ? 'Asleep' : isWaking ? 'Waking' : 'Awake'
+  const power: EnvironmentStatus['power'] & string =
+    asleep > 0 && sleepers === 0 ? 'Asleep' : isWaking ? 'Waking' : 'Awake'
   const contended = workloads.flatMap(({ metadata }) => metadata.annotations?.[marks.contended] ?? [])[0]
   return { power, awake, asleep, hash: hash.digest('hex').slice(0, 16), contended }
 }

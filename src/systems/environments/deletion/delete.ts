@@ -9,7 +9,7 @@ import { describeRef, refOf } from '../../../kube/object.ts'
 import { formatTime, parseTime } from '../../../kube/time.ts'
 import type { Actor } from '../../../tenancy/act-as.ts'
 import type { Observed } from '../decision/facts.ts'
-import { findTools, namespaceGenerator } from './tools.ts'
+import { findTools, generatorOf } from './tools.ts'
 
 type Deletion = NonNullable<EnvironmentStatus['deletion']>
 
@@ -74,7 +74,7 @@ async function toolStep(ports: DeletionPorts, observed: Observed, { stepAt, reas
     }
   const generator =
     found.tools.find((tool) => tool.generator)?.generator ??
-    (found.tools.length === 0 ? namespaceGenerator(observed) : undefined)
+    (found.tools.length === 0 ? generatorOf(observed.namespace) : undefined)
   if (generator !== undefined) {
     if (reason !== 'pull-request-closed' && !(await ports.removeLabel()))
       return {

@@ -50,12 +50,6 @@ export async function findTools(client: Client, observed: Observed): Promise<Too
   return { tools }
 }
 
-/** The generator that made the Namespace itself, if one did. */
-export function namespaceGenerator({ namespace }: Observed): string | undefined {
-  const name = namespace.metadata.labels?.[resourceSet]
-  return name === undefined ? undefined : `ResourceSet ${name}`
-}
-
 function marksOf({ namespace, workloads }: Observed): readonly ObjectRef[] {
   const refs = [namespace, ...workloads].flatMap(({ metadata: { labels = {} } }) =>
     Object.entries(fluxKinds).flatMap(([group, kind]) => {
@@ -115,7 +109,8 @@ function isOnlyFor({ metadata, spec, status }: StoredObject, namespace: string):
 /** What Argo CD calls the cluster that it runs in. */
 const [ownServer, ownName] = ['https://kubernetes.default.svc', 'in-cluster']
 
-function generatorOf({ metadata: { ownerReferences = [], labels = {} } }: StoredObject): string | undefined {
+/** The generator that made an object, if one did. */
+export function generatorOf({ metadata: { ownerReferences = [], labels = {} } }: StoredObject): string | undefined {
   const owner = ownerReferences.find(({ kind }) => kind === 'ApplicationSet')
   if (owner) return `ApplicationSet ${owner.name}`
   const set = labels[resourceSet]

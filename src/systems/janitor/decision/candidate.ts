@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import {
   type CandidateNotice,
   cleanupCandidate,
@@ -7,6 +6,7 @@ import {
   type CandidateStatus,
   type CleanupCandidate,
 } from '../../../apis/cleanup-candidate.ts'
+import { shortDigest } from '../../../kube/basics/short-digest.ts'
 import { nameFrom } from '../../../kube/names.ts'
 import type { KubeObject } from '../../../kube/object.ts'
 import { formatTime, parseTime } from '../../../kube/time.ts'
@@ -22,7 +22,7 @@ export function candidateName(
   resource: Pick<Resource, 'cluster' | 'kind' | 'namespace' | 'name' | 'uid'>,
 ): string {
   const identity = JSON.stringify([policy, resource.cluster, resourceKey(resource)])
-  const digest = createHash('sha256').update(identity).digest('hex').slice(0, 16)
+  const digest = shortDigest(identity)
   const readable = nameFrom(`${resource.kind}-${resource.name}`).slice(0, 180).replace(/-+$/, '')
   return readable ? `${readable}-${digest}` : digest
 }

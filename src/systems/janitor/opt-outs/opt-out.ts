@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { shortDigest } from '../../../kube/basics/short-digest.ts'
 import { cleanupOptOut, type CleanupOptOut } from '../../../apis/cleanup-opt-out.ts'
 import type { Client } from '../../../client/client.ts'
 import { isLiveOptOut } from '../../../departures/door/protection.ts'
@@ -13,7 +13,7 @@ import type { ResourceRef } from '../verdict/provider.ts'
 export function optOutName(resource: ResourceRef): string {
   const { provider, cluster = '', account = '', region = '', kind, namespace = '', name, uid } = resource
   const identity = JSON.stringify([provider, cluster, account, region, kind, namespace, name, uid])
-  const digest = createHash('sha256').update(identity).digest('hex').slice(0, 16)
+  const digest = shortDigest(identity)
   return `keep-${nameFrom(`${kind}-${name}`).slice(0, 180)}-${digest}`
 }
 

@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
-import { createHash } from 'node:crypto'
+import { shortDigest } from '../../../kube/basics/short-digest.ts'
 import { sojournNamespace } from '../../../apis/group.ts'
 import type { OwnerReference } from '../../../kube/object.ts'
 import { ownLabel } from '../../../departures/subjects/own-machinery.ts'
@@ -91,7 +91,7 @@ export class PolicyLeases implements Leases {
     const key = `${policy}\n${location}`
     const known = this.#leases.get(`${key}\n${owner?.uid}`)
     if (known) return known
-    const digest = createHash('sha256').update(key).digest('hex').slice(0, 16)
+    const digest = shortDigest(key)
     const { log } = this.#ports
     // The lease is acquired and released for every work item, too often for the info level.
     const quiet: Logger = { ...log, info: (message, fields) => log.debug(message, fields) }
