@@ -24,18 +24,17 @@ export const guards: readonly Guard[] = [
       'if (facts.pull && !facts.pull.isKnown) return',
       'if (now < 0) return',
     ],
-    [
-      'holds while use cannot be seen',
-      'if (!facts.isUseVisible && dependsOnUse(reason',
-      'if (now < 0 && dependsOnUse(reason',
-    ],
-    [
-      'announces nothing while use cannot be seen',
-      'if (!facts.isUseVisible && dependsOnUse(due.reason',
-      'if (now < 0 && dependsOnUse(due.reason',
-    ],
+    ['holds while use cannot be seen', 'return isVisible(announcement, facts) ?', 'return now > 0 ?'],
+    ['announces nothing while use cannot be seen', 'if (!isVisible(due, facts)) return', 'if (now < 0) return'],
     ['announces with the whole warning, however late it looks', 'date: Math.max(due.at, now + warnMs)', 'date: due.at'],
-    ['never moves the date nearer', 'if (due.at > announcement.date) {', 'if (due.at !== announcement.date) {'],
+    ['never moves the date nearer', 'if (due.at > announcement.date)', 'if (due.at !== announcement.date)'],
+    ['announces another reason anew', 'Math.max(announcement.date, now + warnMs)', 'due.at'],
+    ['withdraws instead of moving', 'return isSame && now >= due.at', 'return now >= due.at'],
+    [
+      'deletes for a closed pull request at the announced date',
+      'preferences.indexOf(true) : preferences.length',
+      'preferences.indexOf(true) : 0',
+    ],
     ['keeps nothing beyond the maximum age', 'Math.min(facts.keepUntil ?? 0, oldest)', '(keepUntil ?? 0)'],
   ]),
   ...inFile('src/systems/environments/decision/facts.ts', [

@@ -126,15 +126,8 @@ export function dueOf(facts: StayFacts, now: number): Due | undefined {
     const due = { reason, at: Math.max(at, kept) }
     const goesAt = Math.max(due.at, announcement?.date ?? now + warningOf(reason, rules))
     const isSame = reason === announcement?.reason
-    const rank = !isVisible(due, facts)
-      ? 4
-      : isSame && isToldOwner(facts)
-        ? 0
-        : reason === 'pull-request-closed'
-          ? 1
-          : isSame
-            ? 2
-            : 3
+    const preferences = [isSame && isToldOwner(facts), reason === 'pull-request-closed', isSame, true]
+    const rank = isVisible(due, facts) ? preferences.indexOf(true) : preferences.length
     return { due, goesAt, rank }
   })
   return ranked.toSorted((a, b) => a.goesAt - b.goesAt || a.rank - b.rank || a.due.at - b.due.at)[0]?.due
