@@ -89,7 +89,8 @@ export class Repository {
   /** Whether a merge would have conflicts. */
   async conflicts(head: string, base: string): Promise<boolean> {
     const [headTip, baseTip] = [await this.tip(head), await this.tip(base)]
-    if (!headTip || !baseTip) return false
+    // As GitLab says of a merge request whose branch was deleted: it cannot be merged.
+    if (!headTip || !baseTip) return !headTip
     return this.git('merge-tree', '--write-tree', baseTip, headTip).then(
       () => false,
       () => true,

@@ -795,6 +795,19 @@ describe('a pull request that is no longer there', () => {
   })
 })
 
+it('gets its branch back where a person has deleted that, and the forge leaves it open', async () => {
+  await build({ type: 'gitlab' })
+  release()
+  await stage.settle()
+  const { head } = stage.pulls[0]!
+  const tip = await stage.repository.tip(head)
+  await stage.repository.git('update-ref', '-d', `refs/heads/${head}`)
+  await stage.settle()
+  expect(await stage.repository.tip(head)).toBe(tip)
+  expect(stage.pulls).toMatchObject([{ state: 'open', isConflicting: false }])
+  expect(stage.world.promotion('prod')).toMatchObject({ phase: 'Proposed', because: 'PullRequestOpen' })
+})
+
 it('does not take a draft on Gitea for a conflict', async () => {
   await build({ type: 'gitea' })
   release()

@@ -142,7 +142,7 @@ export async function recheck(work: PullRequestWork): Promise<EffectResult> {
 }
 
 /**
- * Puts the promotion's commit on top of the base branch when it conflicts there; returns the pull request when nothing was to do. The push
+ * Puts the promotion's commit on top of the base branch when it conflicts there, or its branch is gone; returns the pull request when nothing was to do. The push
  * replaces the promotion's own commit only, and a commit pushed by a process that stopped before it recorded it is recognised:
  * the same parent and values give the same commit.
  */
@@ -155,8 +155,10 @@ async function rebase(work: PullRequestWork, pull: PullRequest): Promise<EffectR
   const baseBranch = strategy?.baseBranch ?? ''
   const tips = await git.branches(baseBranch, branch)
   const [base, tip] = [tips.get(baseBranch), tips.get(branch)]
-  if (!base || !tip || (!isMoved && tip !== headSHA)) return pull
-  const parent = isMoved ? await parentOf(git, tip) : base
+  // Without its branch, which a person deleted, GitLab leaves it open and says that it conflicts: the branch is pushed once more.
+  const isOurs = isMoved ? tip !== undefined : tip === headSHA || tip === undefined
+  if (!base || !isOurs) return pull
+  const parent = isMoved && tip ? await parentOf(git, tip) : base
   if (!parent) return pull
   const change = await prepareChange(git, parent, { promotion, values, settings: spec, sign })
   // Another commit has set the value on the base branch: nothing is left to propose.
@@ -165,7 +167,7 @@ async function rebase(work: PullRequestWork, pull: PullRequest): Promise<EffectR
   if (isMoved) return change.commit === tip ? result : pull
   // Nothing on top of the base branch conflicts with it: Gitea says so of a draft, too, and until it has looked.
   if (change.commit === tip) return { ...pull, isConflicting: false }
-  const refusal = await git.push({ branch, from: tip, to: change.commit, objects: change.objects })
+  const refusal = await git.push({ branch, from: tip ?? noObject, to: change.commit, objects: change.objects })
   if (refusal)
     throw transient(
       'PullRequestConflict',
