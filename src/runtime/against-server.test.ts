@@ -67,7 +67,7 @@ describe('runtime on the embedded server', () => {
     const ports = { client, clock, log: silentLogger }
     const lease = new Lease({ namespace: 'default', name: 'leader', identity: 'a' }, ports)
     const members = ['a', 'b'].map(
-      (identity) => new LeaseMembership({ namespace: 'default', group: 'test', identity, seats: 4 }, ports),
+      (identity) => new LeaseMembership({ namespace: 'default', group: 'test', identity }, ports),
     )
     const stopped = [lease, ...members].map((one) => one.start(stop.signal))
     await clock.runFor(minute)

@@ -28,8 +28,6 @@ export interface InformersPorts {
 export interface InformersOptions {
   /** Deep-freeze what is cached, so that a reader who writes is found out. For tests. Defaults to false. */
   readonly freeze?: boolean
-  /** How long a cache outlives its last use. Defaults to 0. */
-  readonly lingerMs?: number
   /** Ask for first pictures as streams, where the server can. Defaults to true. */
   readonly streams?: boolean
   /** Tells where kinds may be followed. Defaults to everywhere: what may not be is asked for again and again. */
@@ -41,7 +39,6 @@ interface Shared {
   readonly reflector: Reflector | ScopedReflector
   readonly cluster: string
   uses: number
-  stopLingering(): void
   close(): void
 }
 
@@ -49,7 +46,7 @@ interface Shared {
 export class Informers {
   readonly #ports: Required<InformersPorts>
   readonly #options: InformersOptions
-  /** By reader, then by what is selected and kept of it. Each is in use, or was until less than a linger ago. */
+  /** By reader, then by what is selected and kept of it. Each is in use. */
   readonly #shared = new Map<ApiReader, Map<string, Shared>>()
   readonly #trims: Trim[] = []
   /** By the namespace whose GitopsClusters lead there. */
@@ -73,7 +70,6 @@ export class Informers {
   ): Informer<T> {
     const shared = this.#sharedFor(client, { ...where, type }, trim)
     shared.uses++
-    shared.stopLingering()
     return new Informer<T>({
       type,
       cluster: client.cluster,
@@ -102,10 +98,7 @@ export class Informers {
   }
 
   #release(shared: Shared): void {
-    if (--shared.uses > 0) return
-    const { lingerMs = 0 } = this.#options
-    if (lingerMs === 0) shared.close()
-    else shared.stopLingering = this.#ports.clock.after(lingerMs, () => shared.close())
+    if (--shared.uses === 0) shared.close()
   }
 
   #sharedFor(reader: ApiReader, selection: Selection, trim: Trim | undefined): Shared {
@@ -158,7 +151,7 @@ export class Informers {
       metrics.close()
       forget()
     }
-    return { cache, reflector, cluster, uses: 0, stopLingering() {}, close }
+    return { cache, reflector, cluster, uses: 0, close }
   }
 }
 

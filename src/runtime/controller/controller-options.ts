@@ -40,8 +40,4 @@ export interface ControllerOptions {
   readonly backoff?: Omit<BackoffOptions, 'random'>
   /** When a reconcile is given up. Defaults to 2 min. */
   readonly timeoutMs?: number
-  /** How long a key waits for the cache to show our own write before it goes on without. Defaults to 10 s. */
-  readonly freshnessMs?: number
-  /** How long a stop waits for what is under way before it aborts it. Defaults to 3 s. */
-  readonly graceMs?: number
 }

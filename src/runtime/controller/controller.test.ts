@@ -222,7 +222,6 @@ describe('Controller', () => {
     const follower = fakeFollower()
     const seenAt: number[] = []
     const { clock, controller, metrics } = started({
-      freshnessMs: 5000,
       reconcile: async () => {
         seenAt.push(clock.now() - 1_000_000)
         return settled
@@ -231,7 +230,7 @@ describe('Controller', () => {
     controller.expect(key('a'), '7', follower.informer)
     controller.enqueue(key('a'))
     await clock.runFor(hour)
-    expect(seenAt).toEqual([5000])
+    expect(seenAt).toEqual([10_000])
     expect(metrics.render()).toContain('sojourn_unseen_writes_total{controller="test"} 1')
   })
 

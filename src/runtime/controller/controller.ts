@@ -32,7 +32,6 @@ export class Controller {
   readonly #metrics: ReturnType<typeof controllerMetrics>
   readonly #concurrency: number
   readonly #timeoutMs: number
-  readonly #graceMs: number
   /** Holds one reference to each handle in it. */
   readonly #queue = new WorkQueue()
   /** When to reconcile again. Also names handles: a key's handle is the same in queue, backoff, expectations and alarms. */
@@ -54,7 +53,7 @@ export class Controller {
   readonly #runWorker: () => void
 
   constructor(options: ControllerOptions) {
-    const { name, reconcile, ports, freshnessMs = 10_000 } = options
+    const { name, reconcile, ports } = options
     const { clock, log, metrics, random = systemRandom, alarms = new Alarms(clock), mayAct = () => true } = ports
     this.name = name
     this.#reconcile = reconcile
@@ -63,7 +62,6 @@ export class Controller {
     this.#log = log.with({ controller: name })
     this.#concurrency = options.concurrency ?? 4
     this.#timeoutMs = options.timeoutMs ?? 120_000
-    this.#graceMs = options.graceMs ?? 3000
     this.#alarms = alarms.open((handle) => this.#add(handle, 'due'))
     this.#backoff = new Backoff({ ...options.backoff, random })
     this.#expectations = new Expectations(clock, freshnessMs, (handle, inTime) => this.#expectationMet(handle, inTime))
@@ -135,7 +133,7 @@ export class Controller {
       await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }))
     }
     this.#running = false
-    const cancelAbort = this.#clock.after(this.#graceMs, () => {
+    const cancelAbort = this.#clock.after(graceMs, () => {
       for (const reconcile of this.#inFlight) reconcile.abort(new Error(`controller ${this.name} is stopping`))
     })
     while (this.#workers > 0) await this.#untilIdle()
@@ -279,6 +277,10 @@ export class Controller {
 
 const sliceMs = 5
 const minWaitMs = 10
+/** How long a key waits for the cache to show our own write before it goes on without. */
+const freshnessMs = 10_000
+/** How long a stop waits for what is under way before it aborts it. */
+const graceMs = 3000
 /** How long a key waits while this process may not act. */
 const mayNotActMs = 1000
 

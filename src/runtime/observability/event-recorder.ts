@@ -18,8 +18,6 @@ export interface EventNote {
   /** CamelCase, from the system's closed vocabulary. */
   readonly reason: string
   readonly message: string
-  /** What was done or tried. Defaults to the reason. */
-  readonly action?: string
   readonly related?: ObjectRef
 }
 
@@ -194,7 +192,7 @@ export class EventRecorder {
   }
 
   #eventOf({ name, namespace, subject, note, firstAt, lastAt, count }: Series): KubeObject {
-    const { type, reason, message, action = reason, related } = note
+    const { type, reason, message, related } = note
     return {
       apiVersion: 'v1',
       kind: 'Event',
@@ -202,7 +200,7 @@ export class EventRecorder {
       involvedObject: subject,
       type,
       reason,
-      action,
+      action: reason,
       message,
       count,
       firstTimestamp: formatTime(firstAt),

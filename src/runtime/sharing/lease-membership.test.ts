@@ -18,7 +18,7 @@ function startGroup(identities: readonly string[]) {
       cut.now ? Promise.reject(new TransportError('cut off')) : api.transport(request),
     )
     const membership = new LeaseMembership(
-      { namespace: 'sojourn', group: 'cleaner', identity, seats: 6 },
+      { namespace: 'sojourn', group: 'cleaner', identity },
       { client, clock, log: silentLogger, random: seededRandom(identity.charCodeAt(0)) },
     )
     const stop = new AbortController()

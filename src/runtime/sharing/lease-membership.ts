@@ -11,8 +11,6 @@ export interface LeaseMembershipOptions extends LeaseTimes {
   readonly group: string
   /** This member's name, unique in the group. */
   readonly identity: string
-  /** How many members there can be at once. Defaults to 64. */
-  readonly seats?: number
   /** Whether this member may lead. Defaults to true. */
   readonly mayLead?: boolean
 }
@@ -38,7 +36,7 @@ export class LeaseMembership {
       this.#find(name),
     )
     this.#leader = this.#lease(leaderPart)
-    this.#seats = Array.from({ length: options.seats ?? maxMembers }, (_, seat) => this.#lease(seatPart(seat)))
+    this.#seats = Array.from({ length: maxMembers }, (_, seat) => this.#lease(seatPart(seat)))
   }
 
   /** Whether this member leads now. Ask before each act: a lease that is not renewed in time is lost. */
@@ -113,7 +111,7 @@ export class LeaseMembership {
   }
 
   #lease(part: string): Lease {
-    const { seats: _, mayLead: __, group, ...options } = this.#options
+    const { mayLead: _, group, ...options } = this.#options
     const labels = { [groupLabel]: group }
     const find = (name: string) => this.#find(name)
     const isFollowed = () => this.#followed.isCurrent
@@ -130,7 +128,7 @@ export function leaderLease(group: string): string {
   return `${group}-${leaderPart}`
 }
 
-/** How many members a group can have, unless told otherwise. */
+/** How many members a group can have. */
 export const maxMembers = 64
 
 /** The name of the Lease of a group's member. */
