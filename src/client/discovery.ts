@@ -1,4 +1,4 @@
-import { apiVersionOf, parseApiVersion, type ResourceType } from '../kube/object.ts'
+import { apiVersionOf, groupResource, parseApiVersion, type ResourceType } from '../kube/object.ts'
 import { isStatusError } from '../kube/status-error.ts'
 
 /** A served resource with the names people call it by. */
@@ -135,6 +135,11 @@ export class Discovery {
     })
     return ['v1', ...named]
   }
+}
+
+/** Each kind in the first of its versions: all of them serve the same objects. */
+export function eachKindOnce(types: readonly DiscoveredType[]): readonly DiscoveredType[] {
+  return [...Map.groupBy(types, groupResource).values()].flatMap((versions) => versions.slice(0, 1))
 }
 
 interface WireResource {

@@ -2,7 +2,7 @@ import { Document } from '../apiserver/store/document.ts'
 import { openMemoryStore, type SqliteStore } from '../apiserver/store/sqlite-store.ts'
 import type { Change, StoreEvent } from '../apiserver/store/store.ts'
 import { Client } from '../client/client.ts'
-import type { DiscoveredType } from '../client/discovery.ts'
+import { eachKindOnce, type DiscoveredType } from '../client/discovery.ts'
 import { apiVersionOf, groupResource, type StoredObject, placeOf, type ResourceType } from '../kube/object.ts'
 import { isStatusError, ignoring } from '../kube/status-error.ts'
 import { randomUUID } from 'node:crypto'
@@ -78,10 +78,7 @@ export function countObjects({ kinds }: ClusterSnapshot): number {
 
 /** Each listable kind once, in its preferred version. Events and Leases are left out: no controller decides by them. */
 function storedTypes(all: readonly DiscoveredType[]): readonly DiscoveredType[] {
-  const listable = all.filter((type) => type.verbs.includes('list') && !leftOut.has(groupResource(type)))
-  return listable.filter(
-    (type, index) => listable.findIndex((other) => groupResource(other) === groupResource(type)) === index,
-  )
+  return eachKindOnce(all.filter((type) => type.verbs.includes('list') && !leftOut.has(groupResource(type))))
 }
 
 const leftOut = new Set(['events', 'events.events.k8s.io', 'leases.coordination.k8s.io'])

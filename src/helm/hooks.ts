@@ -2,6 +2,7 @@ import type { ReleasePlace } from './release-holders.ts'
 import type { ProcessParts } from '../runtime/process-parts.ts'
 import { describeRef, refOf, type KubeObject, type ResourceType, type StoredObject, placeOf } from '../kube/object.ts'
 import { ignoring } from '../kube/status-error.ts'
+import { isConditionTrue } from '../kube/conditions.ts'
 import { parseTime } from '../kube/time.ts'
 import { withNamespace } from './release-rights.ts'
 import type { Hook } from './uninstall-plan.ts'
@@ -122,7 +123,6 @@ function resultOf({ kind, status }: StoredObject): 'succeeded' | 'failed' | unde
     conditions?: readonly { type: string; status: string }[]
   }
   if (kind === 'Pod') return phase === 'Succeeded' ? 'succeeded' : phase === 'Failed' ? 'failed' : undefined
-  const isTrue = (type: string) =>
-    conditions.some((condition) => condition.type === type && condition.status === 'True')
-  return isTrue('Complete') ? 'succeeded' : isTrue('Failed') ? 'failed' : undefined
+  if (isConditionTrue(conditions, 'Complete')) return 'succeeded'
+  return isConditionTrue(conditions, 'Failed') ? 'failed' : undefined
 }

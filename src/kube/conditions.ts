@@ -84,12 +84,18 @@ const markers: Readonly<Record<Health, typeof markReady>> = {
 }
 
 /** The condition of this type, if there is one. */
-export function findCondition(conditions: readonly Condition[] | undefined, type: string): Condition | undefined {
+export function findCondition<C extends Pick<Condition, 'type'>>(
+  conditions: readonly C[] | undefined,
+  type: string,
+): C | undefined {
   return conditions?.find((condition) => condition.type === type)
 }
 
 /** Whether the condition of this type is there and True. */
-export function isConditionTrue(conditions: readonly Condition[] | undefined, type: string): boolean {
+export function isConditionTrue(
+  conditions: readonly { readonly type: string; readonly status: string }[] | undefined,
+  type: string,
+): boolean {
   return findCondition(conditions, type)?.status === 'True'
 }
 

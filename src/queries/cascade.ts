@@ -3,7 +3,7 @@ import { isGuarding, namesOf, refusesDeletion } from '../apis/bond-guard.ts'
 import { refusedElsewhere } from '../apis/bond-marks.ts'
 import { cleanupOptOut, type CleanupOptOut } from '../apis/cleanup-opt-out.ts'
 import type { Client } from '../client/client.ts'
-import type { DiscoveredType } from '../client/discovery.ts'
+import { eachKindOnce, type DiscoveredType } from '../client/discovery.ts'
 import { protectionOf } from '../departures/door/protection.ts'
 import { apiVersionOf, groupResource, type StoredObject } from '../kube/object.ts'
 import { ignoring, isStatusError } from '../kube/status-error.ts'
@@ -70,10 +70,7 @@ async function readGraph(
   const types = served.filter(
     ({ verbs, plural }) => ['delete', 'list'].every((verb) => verbs.includes(verb)) && plural !== 'events',
   )
-  // Versions of a kind serve the same objects: each kind is listed once.
-  const kinds = types.filter(
-    (type, index) => types.findIndex((other) => groupResource(other) === groupResource(type)) === index,
-  )
+  const kinds = eachKindOnce(types)
   const namespace = namespaceOf(object)
   for (const [index, type] of kinds.entries()) {
     let read = 0

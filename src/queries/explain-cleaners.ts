@@ -1,5 +1,6 @@
 import type { Cleaner } from '../apis/cleaner.ts'
 import { cleanerKinds as kinds } from '../apis/cleaner-kinds.ts'
+import { findCondition } from '../kube/conditions.ts'
 import { parseApiVersion, type KubeObject } from '../kube/object.ts'
 import { matches } from '../kube/selector.ts'
 import { formatTime, parseTime, when } from '../kube/time.ts'
@@ -53,8 +54,7 @@ function stateOf(found: Cleaner, now: number): string {
 }
 
 function messageOf({ status }: Cleaner): string {
-  const ready = status?.conditions?.find((condition) => condition.type === 'Ready')
-  return ready?.message ?? 'not evaluated yet'
+  return findCondition(status?.conditions, 'Ready')?.message ?? 'not evaluated yet'
 }
 
 function isTarget({ apiVersion, kind, select }: Target, { type, object }: Explained): boolean {

@@ -7,6 +7,7 @@ import { departure, type Departure } from '../apis/departure.ts'
 import { environment, type Environment } from '../apis/environment.ts'
 import { pipeline, type Pipeline } from '../apis/pipeline.ts'
 import { type ObjectRef, type StoredObject, placeOf } from '../kube/object.ts'
+import { findCondition } from '../kube/conditions.ts'
 import { parseTime } from '../kube/time.ts'
 import { isOnDemand, missingTarget } from '../systems/activator/model/annotations.ts'
 import { readServiceSettings } from '../systems/activator/model/service-settings.ts'
@@ -75,7 +76,7 @@ function readyOf(status: unknown): { readonly reason: string; readonly message: 
   const { conditions = [] } = (status ?? {}) as {
     conditions?: readonly { type: string; reason: string; message: string }[]
   }
-  return conditions.find(({ type }) => type === 'Ready') ?? { reason: 'New', message: 'not evaluated yet' }
+  return findCondition(conditions, 'Ready') ?? { reason: 'New', message: 'not evaluated yet' }
 }
 
 function cleanerItem(object: Cleaner, kind: { readonly apiVersion: string; readonly kind: string }): ManagedItem {

@@ -380,7 +380,7 @@ const others: readonly Guard[] = [
     ],
     [
       'is every object in it, each once, however many versions its kind has',
-      'return kept.filter((type, index) => kept.findIndex((other) => groupResource(other) === groupResource(type)) === index)',
+      'return eachKindOnce(kept)',
       'return kept',
     ],
     ['is nothing that is derived from other objects', '!derivedTypes.has(groupResource(type)),', 'true,'],

@@ -3,7 +3,7 @@ import { Client } from '../../client/client.ts'
 import { ConfigError, type ClusterConfig } from '../../client/cluster-config.ts'
 import { networkTransport } from '../../client/network-transport.ts'
 import { pacedTransport } from '../../client/paced-transport.ts'
-import { sleep, systemClock } from '../../runtime/time/clock.ts'
+import { sleep, systemClock, unlessAborted } from '../../runtime/time/clock.ts'
 import type { Logger } from '../../runtime/observability/log.ts'
 import { proveOutgoing } from '../../runtime/http/prove-outgoing.ts'
 import { secretKeepingTransport } from '../../runtime/observability/known-secrets.ts'
@@ -112,18 +112,6 @@ export async function startRun(config: Config, cluster: ClusterConfig, ports: Ru
     ...addresses,
     stop: () => stack.disposeAsync(),
   }
-}
-
-/** The result of the work; rejects as soon as the signal aborts. */
-function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  return Promise.race([
-    work,
-    new Promise<never>((_, reject) => {
-      const stop = () => reject(signal.reason as Error)
-      if (signal.aborted) stop()
-      else signal.addEventListener('abort', stop, { once: true })
-    }),
-  ])
 }
 
 /** What the other processes of this cluster see of this one. */

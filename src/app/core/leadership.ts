@@ -3,7 +3,7 @@ import { sojournNamespace } from '../../apis/group.ts'
 import type { StoredObject } from '../../kube/object.ts'
 import { FollowedLeases } from '../../runtime/sharing/lease-membership.ts'
 import { Lease, type LeasePorts } from '../../runtime/sharing/lease.ts'
-import { sleep } from '../../runtime/time/clock.ts'
+import { sleep, unlessAborted } from '../../runtime/time/clock.ts'
 import { jittered, systemRandom } from '../../runtime/time/random.ts'
 import { roles, type Role } from '../config/config.ts'
 
@@ -80,14 +80,9 @@ export class Leadership implements Leads {
   won(role: Role, signal: AbortSignal): Promise<void> {
     const lease = this.#leases.get(role)
     if (!lease || lease.held) return Promise.resolve()
-    return new Promise((resolve, reject) => {
-      const done = lease.onChange((isHeld) => {
-        if (!isHeld) return
-        done()
-        resolve()
-      })
-      signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true })
-    })
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const done = lease.onChange((isHeld) => isHeld && resolve())
+    return unlessAborted(promise, signal).finally(done)
   }
 
   /** Learns who leads. Why this process may not run beside them, if it may not: other settings, under another account. */

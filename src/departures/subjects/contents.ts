@@ -1,7 +1,7 @@
 import { departurePage } from '../../apis/departure-page.ts'
 import { departure } from '../../apis/departure.ts'
 import type { Client } from '../../client/client.ts'
-import type { DiscoveredType } from '../../client/discovery.ts'
+import { eachKindOnce, type DiscoveredType } from '../../client/discovery.ts'
 import { apiVersionOf, groupResource, parseApiVersion, type KubeObject } from '../../kube/object.ts'
 
 /** All objects in a namespace, which are deleted with it. Throws if any kind cannot be listed. */
@@ -60,7 +60,7 @@ export function contentTypes(all: readonly DiscoveredType[]): readonly Discovere
       ['list', 'delete'].every((verb) => type.verbs.includes(verb)) &&
       !derivedTypes.has(groupResource(type)),
   )
-  return kept.filter((type, index) => kept.findIndex((other) => groupResource(other) === groupResource(type)) === index)
+  return eachKindOnce(kept)
 }
 
 const derivedTypes = new Set(

@@ -1,6 +1,7 @@
 import type { ResourceType, StoredObject } from '../../kube/object.ts'
 import type { IndexFunction } from './object-cache.ts'
 import type { WatchError, Selection } from './reflector.ts'
+import { unlessAborted } from '../time/clock.ts'
 import { isAtLeast } from './resource-version.ts'
 import type { SharedCache } from './shared-cache.ts'
 
@@ -93,17 +94,8 @@ export class Informer<T extends StoredObject = StoredObject> {
     return this.#closed
   }
 
-  async whenSynced(signal?: AbortSignal): Promise<void> {
-    if (!signal) return this.#cache.whenSynced
-    signal.throwIfAborted()
-    const aborted = Promise.withResolvers<never>()
-    const onAbort = () => aborted.reject(signal.reason as Error)
-    signal.addEventListener('abort', onAbort, { once: true })
-    try {
-      await Promise.race([this.#cache.whenSynced, aborted.promise])
-    } finally {
-      signal.removeEventListener('abort', onAbort)
-    }
+  whenSynced(signal?: AbortSignal): Promise<void> {
+    return signal ? unlessAborted(this.#cache.whenSynced, signal) : this.#cache.whenSynced
   }
 
   /** The object; `namespace` is '' for cluster-scoped kinds. */

@@ -33,6 +33,19 @@ export function sleep(clock: Clock, delayMs: number, signal?: AbortSignal): Prom
   })
 }
 
+/** The result of the work; rejects with the signal's reason when it aborts first. */
+export async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  const aborted = Promise.withResolvers<never>()
+  const onAbort = () => aborted.reject(signal.reason)
+  if (signal.aborted) onAbort()
+  else signal.addEventListener('abort', onAbort, { once: true })
+  try {
+    return await Promise.race([aborted.promise, work])
+  } finally {
+    signal.removeEventListener('abort', onAbort)
+  }
+}
+
 /** The machine's own clock. */
 export const systemClock: Clock = {
   now: () => Date.now(),

@@ -6,7 +6,7 @@ import type { Informer } from '../../runtime/cache/informer.ts'
 import { Controller } from '../../runtime/controller/controller.ts'
 import { settled, wakeAt, type Outcome } from '../../runtime/controller/outcome.ts'
 import { nextCronTime } from '../../kube/calendar/cron.ts'
-import type { Job } from './jobs.ts'
+import { endOf, type Job } from './jobs.ts'
 import { createNew, writeStatus, type WorkloadPorts } from '../ports.ts'
 import { deleteOwned } from '../delete.ts'
 import { ownerKeys } from '../adoption.ts'
@@ -150,9 +150,8 @@ function isSameExceptVersions(left: CronStatus, right: CronStatus): boolean {
   )
 }
 
-function outcomeOf({ status }: Job): string | undefined {
-  return status?.conditions?.find(({ type, status: is }) => is === 'True' && (type === 'Complete' || type === 'Failed'))
-    ?.type
+function outcomeOf(job: Job): string | undefined {
+  return endOf(job)?.type
 }
 
 interface RunTimes {

@@ -340,11 +340,14 @@ function finishedStatus(
   }
 }
 
-function finishTime({ status }: Job): number | undefined {
-  const condition = status?.conditions?.find(
-    ({ type, status: is }) => is === 'True' && (type === 'Complete' || type === 'Failed'),
-  )
+function finishTime(job: Job): number | undefined {
+  const condition = endOf(job)
   return condition && (parseTime(condition.lastTransitionTime) ?? 0)
+}
+
+/** The condition that says how a Job ended: Complete or Failed. */
+export function endOf({ status }: Job): JobCondition | undefined {
+  return status?.conditions?.find(({ type, status: is }) => is === 'True' && (type === 'Complete' || type === 'Failed'))
 }
 
 /** Ten seconds after the first failure, doubled with each further one, at most six minutes. */
