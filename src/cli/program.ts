@@ -3,7 +3,6 @@ import { ConfigError } from '../client/cluster-config.ts'
 import { TransportError } from '../client/transport-error.ts'
 import { isStatusError, type StatusError } from '../kube/status-error.ts'
 import { UsageError, type Command, type FlagValues, type Io } from './terminal/command.ts'
-import { commandNamed } from './command-named.ts'
 import { nearest } from './terminal/nearest.ts'
 
 /** Runs a command line. Returns the exit code: 0 fine, 1 failed, 2 wrong usage, 130 interrupted. */
@@ -52,6 +51,15 @@ async function unknownCommand(name: string, io: Io): Promise<number> {
   const text = `sojourn: unknown command "${name}"${guess ? `; did you mean "${guess}"?` : ''}\nRun "sojourn help" for all commands.\n`
   io.err(asStarted(text, [], io))
   return 2
+}
+
+/** The command of this name. `up`, `run` and `version` are loaded alone, to start quickly. */
+async function commandNamed(name: string): Promise<Command | undefined> {
+  if (name === 'up') return (await import('./operate/up.ts')).up
+  if (name === 'run') return (await import('./operate/run.ts')).run
+  if (name === 'version') return (await import('./show/version.ts')).version
+  const { commands } = await import('./commands.ts')
+  return commands.find((candidate) => candidate.name === name)
 }
 
 function parse(command: Command, argv: readonly string[]): { words: readonly string[]; flags: FlagValues } {
@@ -145,39 +153,37 @@ function statusAdvice({ reason, message }: StatusError): string {
   }
 }
 
-function advice(error: TransportError): string {
-  const { code } = (error.cause ?? {}) as { code?: string }
-  switch (code) {
-    case 'ECONNREFUSED':
-      return `${error.message}. Nothing listens there: is "sojourn up" running, and is the kubeconfig from its last start?`
-    case 'CERT_HAS_EXPIRED':
-      return `${error.message}. The server's certificate has expired: renew it, or start "sojourn up" again.`
-    case 'DEPTH_ZERO_SELF_SIGNED_CERT':
-    case 'SELF_SIGNED_CERT_IN_CHAIN':
-    case 'UNABLE_TO_VERIFY_LEAF_SIGNATURE':
-    case 'UNABLE_TO_GET_ISSUER_CERT_LOCALLY':
-    case 'CERT_SIGNATURE_FAILURE':
-      return `${error.message}. The server's certificate is not signed by the authority in the kubeconfig: use the kubeconfig that belongs to it.`
-    case 'CERT_NOT_YET_VALID':
-      return `${error.message}. The server's certificate is not valid yet: is the clock of this machine correct?`
-    case 'ERR_TLS_CERT_ALTNAME_INVALID':
-      return `${error.message}. The certificate is for another name: check "server" in the kubeconfig, or set "tls-server-name".`
-    case 'ERR_SSL_SSLV3_ALERT_CERTIFICATE_EXPIRED':
-      return `${error.message}. Your own certificate in the kubeconfig has expired: get a new kubeconfig.`
-    case 'ENOTFOUND':
-    case 'EAI_AGAIN':
-      return `${error.message}. There is no such host: check "server" in the kubeconfig.`
-    case 'ECONNRESET':
-      return `${error.message}. The connection was closed: does "server" in the kubeconfig say https, and is the server still up?`
-    case 'ETIMEDOUT':
-    case 'EHOSTUNREACH':
-    case 'ENETUNREACH':
-      return `${error.message}. No answer: is the cluster up, and can this machine reach it?`
-    case 'EPROTO':
-    case 'ERR_SSL_WRONG_VERSION_NUMBER':
-    case 'ERR_SSL_PACKET_LENGTH_TOO_LONG':
-      return `${error.message.replace(/: write EPROTO.*/s, '')}: the server does not speak TLS: check "server" in the kubeconfig.`
-    default:
-      return error.message
-  }
+const untrusted =
+  "The server's certificate is not signed by the authority in the kubeconfig: use the kubeconfig that belongs to it."
+const unanswered = 'No answer: is the cluster up, and can this machine reach it?'
+const noSuchHost = 'There is no such host: check "server" in the kubeconfig.'
+const noTls = new Set(['EPROTO', 'ERR_SSL_WRONG_VERSION_NUMBER', 'ERR_SSL_PACKET_LENGTH_TOO_LONG'])
+
+/** What to do about errors of connections, by their codes. */
+const advices: Readonly<Record<string, string>> = {
+  ECONNREFUSED: 'Nothing listens there: is "sojourn up" running, and is the kubeconfig from its last start?',
+  CERT_HAS_EXPIRED: 'The server\'s certificate has expired: renew it, or start "sojourn up" again.',
+  DEPTH_ZERO_SELF_SIGNED_CERT: untrusted,
+  SELF_SIGNED_CERT_IN_CHAIN: untrusted,
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: untrusted,
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: untrusted,
+  CERT_SIGNATURE_FAILURE: untrusted,
+  CERT_NOT_YET_VALID: "The server's certificate is not valid yet: is the clock of this machine correct?",
+  ERR_TLS_CERT_ALTNAME_INVALID:
+    'The certificate is for another name: check "server" in the kubeconfig, or set "tls-server-name".',
+  ERR_SSL_SSLV3_ALERT_CERTIFICATE_EXPIRED: 'Your own certificate in the kubeconfig has expired: get a new kubeconfig.',
+  ENOTFOUND: noSuchHost,
+  EAI_AGAIN: noSuchHost,
+  ECONNRESET: 'The connection was closed: does "server" in the kubeconfig say https, and is the server still up?',
+  ETIMEDOUT: unanswered,
+  EHOSTUNREACH: unanswered,
+  ENETUNREACH: unanswered,
+}
+
+function advice({ message, cause }: TransportError): string {
+  const { code = '' } = (cause ?? {}) as { code?: string }
+  if (noTls.has(code))
+    return `${message.replace(/: write EPROTO.*/s, '')}: the server does not speak TLS: check "server" in the kubeconfig.`
+  const help = advices[code]
+  return help === undefined ? message : `${message}. ${help}`
 }

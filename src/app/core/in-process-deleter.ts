@@ -2,10 +2,20 @@ import { isBond } from '../../apis/bond-guard.ts'
 import type { Together } from '../../apiserver/objects/delete/delete-together.ts'
 import type { ApiServer } from '../../apiserver/server.ts'
 import type { View } from '../../apiserver/store/store.ts'
+import type { EmbeddedAccess } from './instance.ts'
 import { type StoredObject, placeOf } from '../../kube/object.ts'
 import { canRecord, type DeleteTransaction, type Transact } from '../../departures/door/depart-together.ts'
 import { ignoring } from '../../kube/status-error.ts'
 import type { InProcessDeleter } from '../../systems/collector/owners/dependent-deleter.ts'
+
+/** Lets the collector and the cleaner ask and delete in the embedded server's store directly. */
+export function embeddedAccess(server: Pick<ApiServer, 'kinds' | 'objects' | 'store'>): EmbeddedAccess {
+  return {
+    exists: (uid) => server.store.owners.addressOf(uid) !== undefined,
+    inProcessDeleter: inProcessDeleter(server),
+    transact: transactOn(server),
+  }
+}
 
 /** Gives the collector direct access to the embedded server's store: owner check and delete share one transaction, and a read costs no request. */
 export function inProcessDeleter({
