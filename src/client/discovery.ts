@@ -5,7 +5,6 @@ import { isStatusError } from '../kube/status-error.ts'
 export interface DiscoveredType extends ResourceType {
   readonly singular: string
   readonly shortNames: readonly string[]
-  readonly categories: readonly string[]
   readonly verbs: readonly string[]
   readonly subresources: readonly string[]
 }
@@ -114,7 +113,6 @@ export class Discovery {
           namespaced: resource.namespaced,
           singular: resource.singularName || resource.kind.toLowerCase(),
           shortNames: resource.shortNames ?? [],
-          categories: resource.categories ?? [],
           verbs: resource.verbs ?? [],
           subresources: resources
             .filter(({ name }) => name.startsWith(`${resource.name}/`))
@@ -148,7 +146,6 @@ interface WireResource {
   readonly namespaced: boolean
   readonly singularName?: string
   readonly shortNames?: readonly string[]
-  readonly categories?: readonly string[]
   readonly verbs?: readonly string[]
 }
 

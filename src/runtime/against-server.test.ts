@@ -1,3 +1,4 @@
+import { holdLease } from '../../test/runtime/hold-lease.ts'
 import { configMaps, events } from '../kube/core-types.ts'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { startTestServer, type TestServer } from '../../test/apiserver/test-server.ts'
@@ -69,7 +70,7 @@ describe('runtime on the embedded server', () => {
     const members = ['a', 'b'].map(
       (identity) => new LeaseMembership({ namespace: 'default', group: 'test', identity }, ports),
     )
-    const stopped = [lease, ...members].map((one) => one.start(stop.signal))
+    const stopped = [holdLease(lease, ports, stop.signal), ...members.map((one) => one.start(stop.signal))]
     await clock.runFor(minute)
     expect(lease.held).toBe(true)
     expect(members.filter(({ isLeader }) => isLeader)).toHaveLength(1)

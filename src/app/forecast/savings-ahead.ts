@@ -63,6 +63,6 @@ function countedFrom({ kinds, unread }: ClusterSnapshot, now: number): ClusterSn
     spec: { day: at.slice(0, 10), accruedTo: at, rows: [] },
   }
   const others = kinds.filter((each) => groupResource(each.type) !== groupResource(type))
-  const own = { ...type, singular: '', shortNames: [], categories: [], verbs: [], subresources: [] }
+  const own = { ...type, singular: '', shortNames: [], verbs: [], subresources: [] }
   return { kinds: [...others, { type: own, items: [report] }], unread }
 }

@@ -107,7 +107,7 @@ describe.each([
     await clock.settle()
     expect(changes).toEqual(['added a initially', 'added b', 'modified a', 'deleted b'])
     expect(informer.list()).toHaveLength(1)
-    expect(informer.resourceVersion).toBe(api.version)
+    expect(informer.hasReached(api.version)).toBe(true)
   })
 
   it('ends up with exactly what the server has, through any sequence of changes and failures', async () => {

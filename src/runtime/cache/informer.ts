@@ -65,11 +65,6 @@ export class Informer<T extends StoredObject = StoredObject> {
     await Promise.race([this.whenSynced(signal), promise]).finally(stop)
   }
 
-  /** The newest version the cache has seen; '' before the first list. */
-  get resourceVersion(): string {
-    return this.#cache.resourceVersion
-  }
-
   /** Why list or watch fails now; undefined once they work again. While set, the objects may be stale. */
   get lastError(): WatchError | undefined {
     return this.#cache.lastError

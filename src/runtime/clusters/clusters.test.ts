@@ -5,7 +5,6 @@ import { Client } from '../../client/client.ts'
 import { TransportError } from '../../client/transport-error.ts'
 import { sleep } from '../time/clock.ts'
 import { Clusters } from './clusters.ts'
-import { clusterNameOf } from './gitops-cluster.ts'
 import { Informers } from '../cache/informers.ts'
 import { silentLogger } from '../observability/log.ts'
 import { seededRandom } from '../time/random.ts'
@@ -13,7 +12,7 @@ import { FakeApi } from '../../../test/runtime/fake-api.ts'
 import { VirtualClock } from '../time/virtual-clock.ts'
 
 const minute = 60_000
-const name = clusterNameOf({ namespace: 'flux', name: 'leaf' })
+const name = 'flux.leaf'
 
 /** A home cluster and leaves by the text of their kubeconfigs. */
 function registered() {

@@ -18,12 +18,7 @@ export interface KubeconfigSecret extends StoredObject {
 
 export const gitopsClusters = namespaced('gitops.weave.works/v1alpha1', 'GitopsCluster')
 
-/** The name under which a GitopsCluster goes in keys. */
-export function clusterNameOf({ namespace, name }: { readonly namespace: string; readonly name: string }): string {
-  return `${namespace}.${name}`
-}
-
-/** The reverse of `clusterNameOf`: a namespace has no dots. */
+/** The place of the GitopsCluster that keys name as `namespace.name`: a namespace has no dots. */
 export function placeOfCluster(cluster: string): { readonly namespace: string; readonly name: string } {
   const dot = cluster.indexOf('.')
   return { namespace: cluster.slice(0, Math.max(0, dot)), name: cluster.slice(dot + 1) }

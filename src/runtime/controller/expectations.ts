@@ -36,11 +36,6 @@ export class Expectations {
     return this.#counts.has(handle)
   }
 
-  /** How many handles wait. */
-  get size(): number {
-    return this.#counts.size
-  }
-
   /** Waits until the follower has reached a version; false when it has already. */
   add(handle: number, resourceVersion: string, follower: Follower): boolean {
     if (follower.hasReached(resourceVersion)) return false

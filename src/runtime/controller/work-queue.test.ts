@@ -9,7 +9,7 @@ describe('WorkQueue', () => {
     const step = fc.oneof(
       fc.record({ do: fc.constant('add' as const), handle: fc.nat(9), priority }),
       fc.record({
-        do: fc.constantFrom('take' as const, 'done' as const, 'remove' as const),
+        do: fc.constantFrom('take' as const, 'done' as const),
         handle: fc.nat(9),
         priority,
       }),
@@ -23,8 +23,6 @@ describe('WorkQueue', () => {
           if (what === 'add') {
             queue.add(handle, urgency)
             wanted.add(handle)
-          } else if (what === 'remove') {
-            expect(queue.remove(handle)).toBe(wanted.delete(handle))
           } else if (what === 'take') {
             const next = queue.take()
             if (next < 0) expect([...wanted].every((key) => taken.has(key))).toBe(true)

@@ -88,20 +88,6 @@ export class WorkQueue {
     if (state & again) this.#append(handle, state & laneBits)
   }
 
-  /** Takes a handle back that is ready, and forgets a second turn of one that is taken. */
-  remove(handle: number): boolean {
-    const page = this.#pages[handle >>> pageBits]
-    const offset = handle & pageMask
-    const state = page?.state[offset] ?? 0
-    if (!page || !(state & (ready | again))) return false
-    if (state & again) page.state[offset] = active
-    else {
-      this.#detach(page, offset)
-      page.state[offset] = 0
-    }
-    return true
-  }
-
   /** Whether a handle is ready, or taken. */
   has(handle: number): boolean {
     return (this.#pages[handle >>> pageBits]?.state[handle & pageMask] ?? 0) !== 0

@@ -33,7 +33,6 @@ export type EventSubject = KubeObject | Subject
 
 /** One Event and how often it happened. */
 interface Series {
-  readonly id: string
   readonly name: string
   readonly namespace: string
   readonly subject: Subject
@@ -142,7 +141,7 @@ export class EventRecorder {
     const name = `${subject.name.slice(0, 200)}.${unique}`
     const namespace = subject.namespace ?? 'default'
     const state = { firstAt: now, lastAt: now, count: 0, created: false, isCrowd, isPlanned: false }
-    const series = { id, name, namespace, subject, note, ...state }
+    const series = { name, namespace, subject, note, ...state }
     this.#series.set(id, series)
     return series
   }

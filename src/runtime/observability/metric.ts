@@ -90,10 +90,6 @@ export class Gauge<L extends string = string> extends NumberMetric<L> {
   set(labels: Labels<L>, value: number): void {
     this.seriesOf(labels).value = value
   }
-
-  add(labels: Labels<L>, by: number): void {
-    this.seriesOf(labels).value += by
-  }
 }
 
 interface Observations {
@@ -129,10 +125,6 @@ export class Histogram<L extends string = string> extends Metric<L, Observations
     const observations = this.seriesOf(labels)
     for (const [bucket, count] of counts.entries()) observations.counts[bucket]! += count
     observations.sum += sum
-  }
-
-  count(labels?: Labels<L>): number {
-    return this.find(labels)?.counts.reduce((total, count) => total + count, 0) ?? 0
   }
 
   protected renderSeries({ counts, sum }: Observations, labels: string): string {

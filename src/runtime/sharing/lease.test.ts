@@ -5,6 +5,7 @@ import { TransportError } from '../../client/transport-error.ts'
 import { Lease } from './lease.ts'
 import { silentLogger } from '../observability/log.ts'
 import { seededRandom } from '../time/random.ts'
+import { holdLease } from '../../../test/runtime/hold-lease.ts'
 import { FakeApi } from '../../../test/runtime/fake-api.ts'
 import { VirtualClock } from '../time/virtual-clock.ts'
 
@@ -17,12 +18,10 @@ function contenders(...identities: readonly string[]) {
     const client = new Client((request) =>
       cut.now ? Promise.reject(new TransportError('cut off')) : api.transport(request),
     )
-    const lease = new Lease(
-      { namespace: 'sojourn', name: 'leader', identity },
-      { client, clock, log: silentLogger, random: seededRandom(index) },
-    )
+    const ports = { client, clock, log: silentLogger, random: seededRandom(index) }
+    const lease = new Lease({ namespace: 'sojourn', name: 'leader', identity }, ports)
     const stop = new AbortController()
-    return { lease, cut, stop, stopped: lease.start(stop.signal) }
+    return { lease, cut, stop, stopped: holdLease(lease, ports, stop.signal) }
   })
   return { clock, api, members }
 }

@@ -5,9 +5,9 @@ import { ignoring, isStatusError } from '../../kube/status-error.ts'
 import { formatMicroTime } from '../../kube/time.ts'
 import { isAtLeast } from '../cache/resource-version.ts'
 import { Attempt } from '../time/attempt.ts'
-import { sleep, tracked, type Clock } from '../time/clock.ts'
+import { tracked, type Clock } from '../time/clock.ts'
 import type { Logger } from '../observability/log.ts'
-import { jittered, systemRandom, type Random } from '../time/random.ts'
+import type { Random } from '../time/random.ts'
 
 export interface LeasePorts {
   readonly client: Client
@@ -133,21 +133,6 @@ export class Lease {
   /** Tells when another member is seen to hold it. */
   onHolder(handler: (holder: string) => void): void {
     this.#holderHandlers.add(handler)
-  }
-
-  /** Tries to hold the lease until the signal aborts, then gives it back. */
-  async start(signal: AbortSignal): Promise<void> {
-    const { clock, log, random = systemRandom } = this.#ports
-    const { retryMs, name } = this.#options
-    while (!signal.aborted) {
-      try {
-        await this.contend(signal)
-      } catch (error) {
-        if (!signal.aborted) log.error('lease could not be renewed', { lease: name, error })
-      }
-      await sleep(clock, jittered(retryMs, 0.1, random), signal).catch(() => {})
-    }
-    await this.release().catch((error: unknown) => log.debug('lease could not be given back', { lease: name, error }))
   }
 
   /** Notes what the Lease looks like now. */

@@ -27,7 +27,6 @@ describe('Schedule', () => {
   it('hands out exactly what is due, whatever is set, moved, deleted and however time goes', () => {
     const step = fc.oneof(
       { weight: 5, arbitrary: fc.record({ do: fc.constant('set' as const), handle: fc.nat(40), delay }) },
-      { weight: 1, arbitrary: fc.record({ do: fc.constant('earliest' as const), handle: fc.nat(40), delay }) },
       { weight: 1, arbitrary: fc.record({ do: fc.constant('delete' as const), handle: fc.nat(40), delay }) },
       { weight: 3, arbitrary: fc.record({ do: fc.constant('pass' as const), handle: fc.nat(1), delay }) },
     )
@@ -38,15 +37,10 @@ describe('Schedule', () => {
         let now = startAt
         for (const { do: what, handle, delay: ms } of script) {
           const at = now + ms
-          const former = model.get(handle)
           switch (what) {
             case 'set':
               schedule.set(handle, at)
               model.set(handle, at)
-              break
-            case 'earliest':
-              schedule.setEarliest(handle, at)
-              model.set(handle, former === undefined ? at : Math.min(at, former))
               break
             case 'delete':
               expect(schedule.delete(handle)).toBe(model.delete(handle))

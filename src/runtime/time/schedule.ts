@@ -70,11 +70,6 @@ export class Schedule {
     return this.#size
   }
 
-  /** Bytes held outside the heap. */
-  get byteLength(): number {
-    return this.#pages.length * pageLength * (16 + 1)
-  }
-
   /** Due at this time; replaces a former time. `kind` (0 to 255) comes back with it. */
   set(handle: number, dueAt: number, kind = 0): void {
     if (Number.isNaN(dueAt)) throw new RangeError('an entry is due at no time')
@@ -85,12 +80,6 @@ export class Schedule {
     page.dueAt[offset * 2] = dueAt
     page.kind[offset] = kind
     this.#link(handle, this.#slotFor(dueAt))
-  }
-
-  /** Due at this time, unless it is due earlier already. */
-  setEarliest(handle: number, dueAt: number, kind = 0): void {
-    const former = this.dueAt(handle)
-    if (former === undefined || dueAt < former) this.set(handle, dueAt, kind)
   }
 
   delete(handle: number): boolean {
