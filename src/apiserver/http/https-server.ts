@@ -7,7 +7,7 @@ import { StatusError } from '../../kube/status-error.ts'
 import { flatHeaders } from '../../kube/transport.ts'
 import type { Authenticator } from '../auth/authenticator.ts'
 import { anonymous, type User } from '../auth/user.ts'
-import type { Clock } from '../store/clock.ts'
+import { Turns, type Clock } from '../store/clock.ts'
 import { failure, type Answer } from './response/answer.ts'
 import { bytesBody } from './request/body.ts'
 import { readBody } from './request/read-body.ts'
@@ -91,12 +91,14 @@ export class HttpsServer {
   readonly #sockets = new Set<Socket>()
   readonly #watches: WatchLimit
   readonly #requests: RequestLimit
+  readonly #turns: Turns
 
   constructor(ports: HttpsPorts) {
     const { tls, limits } = ports
     this.#ports = ports
     this.#watches = new WatchLimit(limits.watchesPerUser)
     this.#requests = new RequestLimit(limits.requestsPerUser)
+    this.#turns = new Turns(ports.clock)
     this.#server = createSecureServer(
       {
         allowHTTP1: true,
@@ -178,6 +180,7 @@ export class HttpsServer {
     // Without credentials there are only small answers, and no bodies.
     const release = user ? await this.#requests.take(user.name) : () => {}
     try {
+      await this.#turns.begin(user?.name ?? '')
       if (isClosed(response)) return
       const answer = await edge.handle(await this.#edgeRequest(request, user, path))
       if (answer.content.is === 'stream') release()
@@ -228,7 +231,7 @@ export class HttpsServer {
         acceptsGzip: /\bgzip\b/.test(request.headers['accept-encoding']?.toString() ?? ''),
         isHead: request.method === 'HEAD',
         onStall: () => this.#ports.clock.after(this.#ports.limits.stallMs, () => response.destroy()),
-        breathe: () => this.#ports.clock.breathe(),
+        breathe: () => this.#turns.next(user.name),
       },
     )
   }

@@ -7,7 +7,7 @@ import { deleteCollection } from './delete/delete-collection.ts'
 import { deleteTogether, type Together } from './delete/delete-together.ts'
 import { deleteIfUnowned, deleteObject, type UnownedDelete } from './delete/delete-object.ts'
 import { jsonValue } from './contract/json-value.ts'
-import { inTurns } from '../store/clock.ts'
+import { Turns } from '../store/clock.ts'
 import { listObjects, type ReadPorts } from './read/list-objects.ts'
 import { namespaceLifecycle } from './admission/namespace-lifecycle.ts'
 import { patchObject } from './write/patch-object.ts'
@@ -65,7 +65,11 @@ export class Objects implements Disposable {
     const hooks: readonly AdmissionHook[] = [namespaceLifecycle, podReferences, podWarnings, addresses, ...admission]
     const write = writeWithAnswers(store, () => hooks.some((hook) => hook.isAsking?.() ?? false))
     this.#ports = { store, write, kinds, clock, random, uid, hooks, cascades, deletionRecords, tracksFields }
-    this.#reads = { store, clock: inTurns(clock) }
+    const turns = new Turns(clock)
+    this.#reads = {
+      store,
+      clock: { after: (delayMs, callback) => clock.after(delayMs, callback), breathe: () => turns.next() },
+    }
     this.#hub = new WatchHub({ ...this.#reads, random })
     const unsubscribe = kinds.subscribe((gone) => this.#hub.endAll((type) => gone.includes(type)))
     this.#stop = [unsubscribe, () => addresses.close(), () => this.#hub.close()]

@@ -8,23 +8,52 @@ export interface Clock {
   breathe(): Promise<void>
 }
 
-/** How many reads resume in one turn of the event loop. */
-const readsPerTurn = 8
+/** How many resume in one turn of the event loop, and after how long a turn it is only one. */
+const perTurn = 8
+const slowTurnMs = 20
 
-/** The clock for long reads: after `breathe` a few at a time resume, so that many of them leave time for other requests. */
-export function inTurns(clock: Clock): Pick<Clock, 'after' | 'breathe'> {
-  const waiting: (() => void)[] = []
-  async function resume(): Promise<void> {
-    while (waiting.length > 0) {
-      await clock.breathe()
-      for (const next of waiting.splice(0, readsPerTurn)) next()
-    }
+/** Resumes work a little at a time, each user in turn: whoever has much of it leaves time for the requests of others. */
+export class Turns {
+  readonly #clock: Clock
+  /** By user, the next one first. */
+  readonly #waiting = new Map<string, (() => void)[]>()
+  #isBusy = false
+
+  constructor(clock: Clock) {
+    this.#clock = clock
   }
-  return {
-    after: (delayMs, callback) => clock.after(delayMs, callback),
-    breathe: () =>
-      new Promise((resolve) => {
-        if (waiting.push(resolve) === 1) void resume()
-      }),
+
+  /** Resolves at once while nothing else waits or has begun in this turn of the event loop, otherwise as `next` does. */
+  async begin(user: string): Promise<void> {
+    if (this.#isBusy) return this.next(user)
+    void this.#run()
+  }
+
+  /** Resolves when it is this user's turn, in a later turn of the event loop. */
+  next(user = ''): Promise<void> {
+    return new Promise((resolve) => {
+      this.#waiting.getOrInsertComputed(user, () => []).push(resolve)
+      if (!this.#isBusy) void this.#run()
+    })
+  }
+
+  async #run(): Promise<void> {
+    this.#isBusy = true
+    do {
+      const startedAt = this.#clock.now()
+      await this.#clock.breathe()
+      const isSlow = this.#clock.now() - startedAt > slowTurnMs
+      for (let resumed = 0; resumed < (isSlow ? 1 : perTurn); resumed++) this.#resume()
+    } while (this.#waiting.size > 0)
+    this.#isBusy = false
+  }
+
+  #resume(): void {
+    for (const [user, queue] of this.#waiting) {
+      this.#waiting.delete(user)
+      queue.shift()?.()
+      if (queue.length > 0) this.#waiting.set(user, queue)
+      return
+    }
   }
 }

@@ -105,6 +105,16 @@ describe('custom resources', () => {
     expect(validateCustom(evil, { s: `${'a'.repeat(5000)}!` })).toHaveLength(1)
   })
 
+  it('looks for no more errors than anybody reads, and prints no more of a value', () => {
+    const allOf = Array.from({ length: 300 }, (_, minimum) => ({ minimum: minimum + 2 }))
+    const items = { type: 'integer', allOf }
+    const properties = { list: { type: 'array', items }, name: { type: 'string', pattern: '^b+$' } }
+    const large = { list: Array.from({ length: 100_000 }, () => 1), name: 'a'.repeat(1_000_000) }
+    const faults = validateCustom({ type: 'object', properties } as StructuralSchema, large)
+    expect(faults.length).toBeLessThan(2000)
+    expect(Math.max(...faults.map(({ message }) => message.length))).toBeLessThan(11_000)
+  })
+
   it('see the former value as an optional where a rule asks for that', () => {
     const rule = { rule: 'oldSelf.orValue(0) <= self', optionalOldSelf: true }
     const growing: StructuralSchema = {

@@ -2,6 +2,7 @@ import { deepEqual } from '../../../kube/patches/patch.ts'
 import {
   invalidType,
   invalidValue,
+  maxErrors,
   required,
   tooLong,
   tooMany,
@@ -83,7 +84,10 @@ function junctorFaults(schema: StructuralSchema, value: unknown, old: unknown, p
     const failed = results.filter((each) => each.length > 0)
     if (failed.length > 0) {
       const detail = failed.length === results.length ? '. None validated' : ''
-      errors.push(...failed.flat(), composite(`${JSON.stringify(path)} must validate all the schemas (allOf)${detail}`))
+      errors.push(
+        ...failed.flat().slice(0, maxErrors),
+        composite(`${JSON.stringify(path)} must validate all the schemas (allOf)${detail}`),
+      )
     }
   }
   if (not && fails(not).length === 0)
@@ -146,7 +150,10 @@ function arrayFaults(schema: StructuralSchema, value: readonly unknown[], old: u
   const errors: FieldError[] = []
   if (items) {
     const before = correlate(schema, old)
-    value.forEach((item, index) => errors.push(...schemaFaults(items, item, before(item), `${path}[${index}]`)))
+    for (const [index, item] of value.entries()) {
+      if (errors.length >= maxErrors) break
+      errors.push(...schemaFaults(items, item, before(item), `${path}[${index}]`))
+    }
   }
   if (minItems !== undefined && value.length < minItems)
     errors.push(at(path, value.length, `should have at least ${minItems} items`))
@@ -188,7 +195,8 @@ function objectFaults(
   for (const name of names) {
     const known = Object.hasOwn(properties, name) ? properties[name] : undefined
     const inner = known ?? (typeof additionalProperties === 'object' ? additionalProperties : undefined)
-    if (inner) errors.push(...schemaFaults(inner, value[name], before?.[name], below(name)))
+    if (inner && errors.length < maxErrors)
+      errors.push(...schemaFaults(inner, value[name], before?.[name], below(name)))
   }
   const isEmbedded = schema['x-kubernetes-embedded-resource'] === true
   for (const name of [...needed, ...(isEmbedded ? ['apiVersion', 'kind'] : [])]) {

@@ -1,4 +1,4 @@
-import { invalidValue, type FieldError } from '../types/field-error.ts'
+import { invalidValue, maxErrors, type FieldError } from '../types/field-error.ts'
 import { listFaults } from './list-faults.ts'
 import { schemaFaults } from './schema-faults.ts'
 import type { StructuralSchema } from '../types/structural-schema.ts'
@@ -19,7 +19,7 @@ export function validateCustom(
   object: unknown,
   { old, rules }: CustomValidation = {},
 ): readonly FieldError[] {
-  const errors = [...schemaFaults(schema, object, old), ...listFaults(schema, object, old)]
+  const errors = [...schemaFaults(schema, object, old), ...listFaults(schema, object, old).take(maxErrors)]
   if (!rules) return errors
   if (errors.some(({ type }) => blocking.has(type))) {
     return [

@@ -26,6 +26,9 @@ export interface FieldError {
   readonly message: string
 }
 
+/** Errors of one object beyond these are not looked for: a large object can have millions. */
+export const maxErrors = 1000
+
 /** The 422 that lists all errors of an object. */
 export function invalid(
   { group, kind }: Pick<GroupVersionKind, 'group' | 'kind'>,
@@ -106,9 +109,13 @@ function make(type: FieldErrorType, field: string, value: string, detail: string
   return { type, field, message: [titles[type], value, detail].filter(Boolean).join(': ') }
 }
 
+/** A longer value is cut off: an object can have many errors of one large value. */
+const maxPrinted = 10_000
+
 /** A value in a message: strings are quoted, everything else is JSON as Go writes it, with `<`, `>` and `&` escaped. */
 function printed(value: unknown): string {
-  const json = JSON.stringify(value) ?? 'null'
+  const whole = JSON.stringify(value) ?? 'null'
+  const json = whole.length > maxPrinted ? `${whole.slice(0, maxPrinted)}…` : whole
   return typeof value === 'string'
     ? json
     : json.replaceAll(/[<>&]/g, (char) => `\\u00${char.charCodeAt(0).toString(16)}`)

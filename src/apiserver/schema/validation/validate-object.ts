@@ -1,5 +1,5 @@
 import type { GroupVersionKind, KubeObject } from '../../../kube/object.ts'
-import type { FieldError } from '../types/field-error.ts'
+import { maxErrors, type FieldError } from '../types/field-error.ts'
 import { admissionBindingFaults, admissionPolicyFaults, webhookConfigurationFaults } from './admission.ts'
 import { changeFaults } from './changes.ts'
 import type { Json } from './parts/checks.ts'
@@ -35,7 +35,7 @@ export function validateUpdate(gvk: GroupVersionKind, object: KubeObject, old: K
   ]
 }
 
-type Check = (object: Json) => Iterable<FieldError>
+type Check = (object: Json) => Generator<FieldError>
 
 const checks: Readonly<Record<string, Check>> = {
   ConfigMap: core.configMapFaults,
@@ -90,7 +90,7 @@ const nameChecks: Readonly<Record<string, NameCheck>> = {
 }
 
 function kindFaults(key: string, object: KubeObject): readonly FieldError[] {
-  return [...(checks[key]?.(object as unknown as Json) ?? [])]
+  return [...(checks[key]?.(object as unknown as Json).take(maxErrors) ?? [])]
 }
 
 function keyOf({ group, kind }: GroupVersionKind): string {

@@ -1,0 +1,31 @@
+import { expect, it } from 'vitest'
+import { Turns } from './clock.ts'
+
+/** A clock on which each turn of the event loop takes this long. */
+function turnsOf(turnMs: number): { readonly turns: Turns; readonly resumed: string[][] } {
+  let now = 0
+  const resumed: string[][] = [[]]
+  const clock = {
+    now: () => now,
+    after: () => () => {},
+    breathe: () =>
+      new Promise<void>((resolve) =>
+        setImmediate(() => {
+          now += turnMs
+          resumed.push([])
+          resolve()
+        }),
+      ),
+  }
+  return { turns: new Turns(clock), resumed }
+}
+
+it.each([
+  ['few at a time', 1, [['big'], ['big', 'small', 'big', 'big', 'big', 'big', 'big', 'big'], ['big']]],
+  ['one at a time, once turns are slow', 100, [['big'], ['big'], ['small'], ['big'], ['big']]],
+])('resumes requests %s, each user in turn', async (_, turnMs, expected) => {
+  const { turns, resumed } = turnsOf(turnMs)
+  const ask = (user: string) => turns.begin(user).then(() => resumed.at(-1)?.push(user))
+  await Promise.all([...Array.from({ length: 9 }, () => ask('big')), ask('small')])
+  expect(resumed.slice(0, expected.length)).toEqual(expected)
+})
