@@ -1,3 +1,4 @@
+import { podAdmission } from '../../src/admission/registered/kubernetes-admission.ts'
 import type { StoredObject } from '../../src/kube/object.ts'
 import type { WatchEvent } from '../../src/kube/transport.ts'
 import { Kinds } from '../../src/apiserver/kinds/kinds.ts'
@@ -39,6 +40,7 @@ export class TestObjects {
       random: () => (seed = (seed * 16807) % 2147483647) / 2147483647,
       uid: () => `00000000-0000-4000-8000-${String(++uids).padStart(12, '0')}`,
       ...options,
+      admission: [...podAdmission, ...(options.admission ?? [])],
     })
   }
 

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { podAdmission } from '../../src/admission/registered/kubernetes-admission.ts'
 import type { Transport } from '../../src/kube/transport.ts'
 import { administrator, createApiServer, type ApiServer, type ApiServerOptions } from '../../src/apiserver/server.ts'
 import type { Clock } from '../../src/apiserver/store/clock.ts'
@@ -18,7 +19,14 @@ export interface TestServer extends ApiServer {
 /** Starts a whole API server on an in-memory store; closing it closes the store too. */
 export async function startTestServer(options: TestServerOptions): Promise<TestServer> {
   const store = options.store ?? openMemoryStore(options.clock)
-  const server = await createApiServer({ random: seededRandom(), uid: () => randomUUID(), ...options, store })
+  const admission = [...podAdmission, ...(options.admission ?? [])]
+  const server = await createApiServer({
+    random: seededRandom(),
+    uid: () => randomUUID(),
+    ...options,
+    admission,
+    store,
+  })
   const close = async () => {
     await server.close()
     await store.close()

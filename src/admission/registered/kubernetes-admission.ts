@@ -6,6 +6,8 @@ import { classKinds, defaultClassAdmission } from './default-classes.ts'
 import { Followed } from './followed.ts'
 import { limitRangeAdmission } from './limit-ranges.ts'
 import { mutatingPolicies, runMutators } from './mutations.ts'
+import { podReferences } from './pod-references.ts'
+import { podWarnings } from './pod-warnings.ts'
 import { followPolicyTypes } from './type-check.ts'
 import { group, validateByPolicies } from './policies.ts'
 import { Quotas, type Background } from './quotas.ts'
@@ -13,6 +15,9 @@ import { hasWebhooks, mutatingWebhooks, validateByWebhooks, type WebhookPorts } 
 
 /** What the embedded server has from the start; clusters get it from `sojourn install`. */
 const builtIn = ['approvals', 'service-policies', 'record-policies'] as const
+
+/** What Pods get, refer to and are warned of, on every server. */
+export const podAdmission: readonly AdmissionHook[] = [podReferences, podWarnings]
 
 const policies = ['ValidatingAdmissionPolicy', 'MutatingAdmissionPolicy'].flatMap((kind) => [kind, `${kind}Binding`])
 const webhooks = ['ValidatingWebhookConfiguration', 'MutatingWebhookConfiguration']

@@ -31,8 +31,6 @@ import type {
 } from './contract/request.ts'
 import { parseResourceVersion } from './contract/resource-version.ts'
 import { scaleOf } from './read/scale.ts'
-import { podWarnings } from './admission/pod-warnings.ts'
-import { podReferences } from './admission/pod-references.ts'
 import { ServiceAddresses } from './admission/service-addresses.ts'
 import { updateObject } from './write/update-object.ts'
 import { WatchHub } from './watch/watch-hub.ts'
@@ -62,7 +60,7 @@ export class Objects implements Disposable {
     const { store, kinds, clock, random, uid, admission = [], tracksFields = true } = options
     const { cascades = () => false, deletionRecords } = options
     const addresses = new ServiceAddresses(store)
-    const hooks: readonly AdmissionHook[] = [namespaceLifecycle, podReferences, podWarnings, addresses, ...admission]
+    const hooks: readonly AdmissionHook[] = [namespaceLifecycle, addresses, ...admission]
     const write = writeWithAnswers(store, () => hooks.some((hook) => hook.isAsking?.() ?? false))
     this.#ports = { store, write, kinds, clock, random, uid, hooks, cascades, deletionRecords, tracksFields }
     const turns = new Turns(clock)

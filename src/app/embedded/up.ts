@@ -16,7 +16,7 @@ import { machineAndPrivate } from '../../runtime/http/outgoing.ts'
 import { proveOutgoing } from '../../runtime/http/prove-outgoing.ts'
 import type { RouteUser } from '../../runtime/http/route.ts'
 import { ownKindsAdmission } from '../../admission/admission.ts'
-import { KubernetesAdmission } from '../../admission/registered/kubernetes-admission.ts'
+import { KubernetesAdmission, podAdmission } from '../../admission/registered/kubernetes-admission.ts'
 import { webhookCaller } from '../../admission/registered/webhook-call.ts'
 import { unknownKindsHook } from '../../admission/unknown-kinds.ts'
 import { creatorAdmission, type MayDo } from '../../admission/creator-admission.ts'
@@ -68,7 +68,7 @@ export async function startUp(given: Config, log: Logger): Promise<Up> {
   const [workloads, routes] = [new EmbeddedWorkloads(), new RouteTable()]
   const [bonds, environments] = [new BondAdmission(), new EnvironmentAdmission(clock)]
   const warnings = config.only.includes('collector') ? [] : [noCollectorWarning(store, clock)]
-  const notices = [unknownKindsHook(() => server.kinds.all()), ...warnings]
+  const shared = [...podAdmission, unknownKindsHook(() => server.kinds.all()), ...warnings]
   const home = Promise.withResolvers<Client>()
   const mayDo: MayDo = (user, access) => server.authorize(user, { subresource: '', ...access }).allowed
   const isSojourn = ({ name }: User) => name === sojournUser.name
@@ -84,7 +84,7 @@ export async function startUp(given: Config, log: Logger): Promise<Up> {
       ownKindsAdmission,
       bonds.hook,
       environments.hook,
-      ...notices,
+      ...shared,
       kubernetes.hook,
     ],
     cascades: bonds.cascades,

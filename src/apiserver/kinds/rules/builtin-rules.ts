@@ -3,19 +3,20 @@ import { jobRules } from './job-rules.ts'
 import { plainRules, type KindRules } from './kind-rules.ts'
 import { namespaceRules } from './namespace-rules.ts'
 import { podRules } from './pod-rules.ts'
-import { secretRules } from './secret-rules.ts'
-import { volumeClaimRules, volumeRules } from './volume-rules.ts'
 
 type Row = Partial<KindRules> & { readonly selectableFields?: readonly string[] }
 
 const rows = table as Readonly<Record<string, Row>>
 
+const startsPending: Partial<KindRules> = {
+  prepareCreate: (object) => ({ ...object, status: { phase: 'Pending' } }),
+}
+
 const special: Readonly<Record<string, Partial<KindRules>>> = {
   namespaces: namespaceRules,
   pods: podRules,
-  secrets: secretRules,
-  persistentvolumes: volumeRules,
-  persistentvolumeclaims: volumeClaimRules,
+  persistentvolumes: startsPending,
+  persistentvolumeclaims: startsPending,
   'jobs.batch': jobRules,
 }
 

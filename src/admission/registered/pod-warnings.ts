@@ -1,7 +1,7 @@
-import { parseQuantity } from '../../../kube/basics/quantity.ts'
-import type { KubeObject } from '../../../kube/object.ts'
-import { deepEqual } from '../../../kube/patches/patch.ts'
-import type { AdmissionHook } from '../contract/admission.ts'
+import { parseQuantity } from '../../kube/basics/quantity.ts'
+import type { KubeObject } from '../../kube/object.ts'
+import { deepEqual } from '../../kube/patches/patch.ts'
+import type { AdmissionHook } from '../../apiserver/objects/contract/admission.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 

@@ -1,6 +1,6 @@
-import type { KubeObject } from '../../../kube/object.ts'
-import type { AdmissionHook, Review } from '../contract/admission.ts'
-import { forbidden } from '../contract/failures.ts'
+import type { KubeObject } from '../../kube/object.ts'
+import type { AdmissionHook, Review } from '../../apiserver/objects/contract/admission.ts'
+import { forbidden } from '../../apiserver/objects/contract/failures.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 

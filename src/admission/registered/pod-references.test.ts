@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it } from 'vitest'
-import { openTestObjects, type TestObjects } from '../../../../test/apiserver/test-objects.ts'
+import { openTestObjects, type TestObjects } from '../../../test/apiserver/test-objects.ts'
 
 let world: TestObjects
 beforeEach(async () => {
