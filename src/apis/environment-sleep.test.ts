@@ -132,6 +132,33 @@ describe('the power of an environment', () => {
       {},
       { wants: 'Asleep', because: 'by-hand' },
     ],
+    ...(
+      [
+        ['used a minute ago', {}, { lastRequestAt: now - minute }],
+        ['in its grace', { grace: { until: now + minute, because: 'deployed' } }, {}],
+        ['asleep by hand until now', byHand('Asleep', now), { lastRequestAt: now - minute }],
+      ] as const
+    ).map(([what, rule, facts]): [string, SleepRule, Partial<SleepRule>, Partial<PowerFacts>, object] => [
+      `is awake when its hours begin, also ${what}`,
+      scheduled,
+      rule,
+      { window: open, ...facts },
+      { wants: 'Awake', because: 'awake-hours', until: now + 5 * minute },
+    ]),
+    [
+      'is awake after a sleep by hand that no rule takes up',
+      sleepRuleOf(aClass(), anEnvironment()),
+      byHand('Asleep', now),
+      { lastRequestAt: now - minute },
+      { wants: 'Awake', because: 'no-sleep-rule' },
+    ],
+    [
+      'sleeps by hand in its hours',
+      scheduled,
+      byHand('Asleep'),
+      { window: open },
+      { wants: 'Asleep', because: 'by-hand', until: now + minute },
+    ],
     [
       'leaves requests in flight',
       scheduled,

@@ -83,6 +83,9 @@ export function decidePower(rule: SleepRule, facts: PowerFacts, now: number): Po
   if (facts.waiting > 0) return { wants: 'Awake', because: 'requested' }
   const hand = byHand && now < byHand.until ? byHand : undefined
   if (hand?.power === 'Awake') return { wants: 'Awake', because: 'by-hand', until: hand.until }
+  // Before grace and use, which only keep awake what is: hours that begin, and a sleep by hand that ends, wake everything.
+  const ruled = byClass(rule, facts)
+  if (!hand && ruled.wants === 'Awake' && (ruled.because === 'awake-hours' || byHand)) return ruled
   const wants = rule.wakeOnDeploy && grace.because === 'deployed' ? 'Awake' : 'AsIs'
   if (!hand && now < grace.until) return { wants, because: grace.because, until: grace.until }
   if (facts.inFlight > 0) return { wants: 'AsIs', because: 'recently-used' }
@@ -91,7 +94,7 @@ export function decidePower(rule: SleepRule, facts: PowerFacts, now: number): Po
   const idleAt = usedAt > (hand?.since ?? -1) ? usedAt + (idleAfterMs ?? defaultIdleMs) : undefined
   if (idleAt !== undefined && now < idleAt) return { wants: 'AsIs', because: 'recently-used', until: idleAt }
   if (hand) return { wants: 'Asleep', because: 'by-hand', until: hand.until }
-  return byClass(rule, facts)
+  return ruled
 }
 
 function byClass({ awake, idleAfterMs }: SleepRule, { window, isUseVisible }: PowerFacts): PowerDecision {

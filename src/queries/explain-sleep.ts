@@ -45,15 +45,20 @@ export async function explainSleep(reader: Reader, object: StoredObject, now: nu
   const since = asleepSince(object)
   const contended = annotations[annotation.contended]
   const state = [
-    ...(since === undefined
-      ? []
-      : [`Asleep since ${formatTime(since)}; it had ${annotations[annotation.formerReplicas]} replicas`]),
+    ...(since === undefined ? [] : [`Asleep since ${formatTime(since)}${formerText(object)}`]),
     ...(contended === undefined ? [] : [`Contended: ${contended}`]),
   ]
   const { rule, whose } = await saidSleepOf(reader, object)
   if (!rule) return state
   if (rule === 'excluded') return [`${annotation.sleep} excludes it from every sleep rule`]
   return [...state, ...byHand(rule.byHand, now), ...(await hours(reader, rule.awake, whose, now))]
+}
+
+/** Kinds that are switched off have no number of replicas. */
+function formerText({ spec, metadata: { annotations = {} } }: StoredObject): string {
+  const former = annotations[annotation.formerReplicas]
+  if (former === undefined || !('replicas' in ((spec ?? {}) as object))) return ''
+  return `; it had ${former === '1' ? 'one replica' : `${former} replicas`}`
 }
 
 function byHand(hand: AnnotatedSleep['byHand'], now: number): readonly string[] {
