@@ -69,7 +69,7 @@ export async function startDashboard(config: Config, cluster: ClusterConfig, { l
   // Every user of a route here came from userOf.
   const transportOf = (user: RouteUser) => (user as SessionUser).transport
   const clientAs = (user: RouteUser) => new Client(transportOf(user))
-  const events = new EventRecorder('dashboard', { client: own, clock, log })
+  const events = new EventRecorder('dashboard', { client: own, clock, log, isAudit: true })
   const routes = new RouteTable()
   routes.add(...dashboardRoutes({ clientAs, clock, own, events }), forecastRoute({ clientAs, clock, config }))
   routes.add(...readRoutes(transportOf), ...(oidc ? oidcRoutes({ oidc, sessions, seal, clock, prove }) : []))

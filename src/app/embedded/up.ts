@@ -102,7 +102,7 @@ export async function startUp(given: Config, log: Logger): Promise<Up> {
   await registerKinds(client).then(() => applyRolesOfPeople(client))
   home.resolve(client)
   const clientAs = (user: RouteUser) => new Client(server.transportAs(user))
-  const events = new EventRecorder('dashboard', { client, clock, log })
+  const events = new EventRecorder('dashboard', { client, clock, log, isAudit: true })
   routes.add(...dashboardRoutes({ clientAs, clock, own: client, events }), forecastRoute({ clientAs, clock, config }))
   routes.add(...browsers.routes((token) => server.userOfToken(token)?.name))
   const embedded = embeddedAccess(server)

@@ -12,12 +12,12 @@ const minute = 60_000
 const pod = { apiVersion: 'v1', kind: 'Pod', metadata: { namespace: 'a', name: 'p', uid: 'u1' } }
 const note = { type: 'Normal' as const, reason: 'Deleted', message: 'time was up' }
 
-function recording() {
+function recording({ isAudit = false } = {}) {
   const clock = new VirtualClock(Date.UTC(2026, 0, 1))
   const api = new FakeApi()
   const metrics = new Metrics()
   const client = new Client(api.transport)
-  const recorder = new EventRecorder('sojourn-cleaner', { client, clock, log: silentLogger, metrics })
+  const recorder = new EventRecorder('sojourn-cleaner', { client, clock, log: silentLogger, metrics, isAudit })
   return { clock, api, metrics, recorder, events: () => api.all('events') }
 }
 
@@ -54,6 +54,20 @@ describe('EventRecorder', () => {
       message: 'owner 50 is unknown (the same of more objects of this kind: "count" is their number)',
       count: 1450,
     })
+  })
+
+  it('leaves out nothing that people did, and says of no one what another did', async () => {
+    const { recorder, events } = recording({ isAudit: true })
+    const said = (user: string, index: number) => `${user} changed it on the dashboard: spec.reason=${index}`
+    // Ada would use up what may be said of one object, and of all of a kind.
+    for (let index = 0; index < 60; index++) recorder.record(pod, { ...note, message: said('ada', index) })
+    for (let index = 0; index < 60; index++)
+      recorder.record({ ...pod, metadata: { ...pod.metadata, name: `p${index}` } }, { ...note, message: 'ada did' })
+    recorder.record(pod, { ...note, message: said('bob', 0) })
+    await recorder.flush()
+    const messages = events().map(({ message }) => message)
+    expect(messages).toHaveLength(121)
+    expect(messages).toContain(said('bob', 0))
   })
 
   it('writes about what has no namespace in the default one', async () => {

@@ -26,6 +26,8 @@ export interface EventRecorderPorts {
   readonly clock: Clock
   readonly log: Logger
   readonly metrics?: Metrics
+  /** Whether the Events say what people did: none is left out, and none stands for the acts of others. Defaults to false. */
+  readonly isAudit?: boolean
 }
 
 /** What an Event is about. */
@@ -83,7 +85,8 @@ export class EventRecorder {
     const subject = subjectOf(about)
     const { apiVersion, kind, namespace, name } = subject
     // First of all, so that one object that reports much does not use up what the others of its kind may report. What goes well does not hide what fails.
-    const isAllowed = this.#allowance.take(JSON.stringify([note.type, apiVersion, kind, namespace, name]))
+    const { isAudit = false } = this.#ports
+    const isAllowed = isAudit || this.#allowance.take(JSON.stringify([note.type, apiVersion, kind, namespace, name]))
     const series = this.#seriesOf(subject, shown, isAllowed)
     series.count++
     series.lastAt = this.#ports.clock.now()
@@ -123,7 +126,7 @@ export class EventRecorder {
     const known = this.#known(id)
     if (known) return known
     const crowd = JSON.stringify([subject.namespace, subject.kind, type, reason])
-    if (!isAllowed || this.#crowds.take(crowd)) return this.#newSeries(id, subject, note)
+    if (!isAllowed || this.#ports.isAudit || this.#crowds.take(crowd)) return this.#newSeries(id, subject, note)
     const shared = { ...note, message: `${message} (the same of more objects of this kind: "count" is their number)` }
     return this.#known(crowd) ?? this.#newSeries(crowd, subject, shared, true)
   }
