@@ -31,7 +31,12 @@ export function formatAhead(at, now) {
 
 /** What happens next, and when; a deletion that is held back is overdue. @param {{ what: string, at?: number, isEnd: boolean }} next @param {number} now */
 export function nextText({ what, at, isEnd }, now) {
-  if (at === undefined) return what
+  // Where the command line names a command, the page has a button.
+  if (at === undefined)
+    return what
+      .replace(/^approve: sojourn approve \S+ (\S+) (\S+).*/, 'approve $2 for $1')
+      .replace(/(^|, or): ?sojourn (retry|rollback|resume).*|^sojourn (retry|resume).*/, '$1 $2$3')
+      .trim()
   return isEnd && at < now - minute ? `was due ${formatDistance(at, now)}` : `${what} ${formatAhead(at, now)}`
 }
 

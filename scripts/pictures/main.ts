@@ -46,6 +46,8 @@ async function dashboard(browser: Browser, { url, token }: PictureWorld, colorSc
     ignoreHTTPSErrors: true,
     colorScheme,
     viewport: { width: 1100, height: 740 },
+    locale: 'en-GB',
+    reducedMotion: 'reduce',
   })
   const tab = await context.newPage()
   await tab.goto(url)

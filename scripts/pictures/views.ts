@@ -35,7 +35,13 @@ export async function pictureViews(
       const names = views.map((view) => ({ view, name: `${view.toLowerCase()}-${colorScheme}-${width}` }))
       const wanted = names.filter(({ name }) => isChosen(name))
       if (wanted.length === 0) continue
-      const context = await browser.newContext({ ignoreHTTPSErrors: true, colorScheme, viewport, locale: 'en-GB' })
+      const context = await browser.newContext({
+        ignoreHTTPSErrors: true,
+        colorScheme,
+        viewport,
+        locale: 'en-GB',
+        reducedMotion: 'reduce',
+      })
       const tab = await context.newPage()
       await tab.goto(new URL(world.link(), world.url).href)
       for (const { view, name } of wanted) {

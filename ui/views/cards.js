@@ -64,9 +64,10 @@ export function cardsView({ title, lead, empty, lists, mirror, items, card, text
       'section.page',
       { 'aria-label': title },
       h(
-        'div.heading',
+        'div.heading.listing',
         {},
-        h('div', {}, h('h1', {}, title, ' ', count), h('p.lead', {}, lead)),
+        h('h1', {}, title, ' ', count),
+        h('p.lead', {}, lead),
         h('div.filters', {}, ...filters.elements),
       ),
       grid.element,

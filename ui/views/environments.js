@@ -123,7 +123,7 @@ export function actionsFor(environment, { mirror, rights }) {
   return [
     actionButton(isAsleep ? 'Wake' : 'Sleep', power, { about: name, denied }),
     keepButton(environment, { mirror, rights }),
-    actionButton('Delete now', () => confirmDelete(environment), { tone: 'danger', about: name, denied: kept }),
+    actionButton('Delete', () => confirmDelete(environment), { tone: 'danger', about: name, denied: kept }),
   ]
 }
 
@@ -183,7 +183,7 @@ function confirmDelete(environment) {
   confirm({
     title: `Delete ${name}?`,
     text: `The Namespace ${name} is deleted now with everything in it, as by kubectl delete namespace. Type its name to confirm.`,
-    action: 'Delete now',
+    action: 'Delete',
     tone: 'danger',
     reason: 'Name of the Namespace',
     hint: '',

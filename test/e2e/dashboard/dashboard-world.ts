@@ -280,6 +280,7 @@ export function environmentObjects(): readonly KubeObject[] {
         urls: ['https://pr-42.shop.test'],
         pullRequest: pullRequest(42, 'open'),
         lastUsedAt: inHours(-0.05),
+        message: `will be deleted on ${inHours(120)} unless it is used before; last use ${inHours(-0.05)} (Traffic)`,
         sleepsAt: inHours(0.45),
         deletesAt: inHours(120),
         timeline: [
@@ -298,6 +299,7 @@ export function environmentObjects(): readonly KubeObject[] {
         power: 'Asleep',
         owner: '<img src=x onerror=alert(1)>',
         urls: ['javascript:alert(1)'],
+        message: `will be deleted on ${inHours(70)} unless it is used before; last use ${inHours(-50)} (Traffic)`,
         lastUsedAt: inHours(-50),
         deletesAt: inHours(70),
       },

@@ -96,10 +96,10 @@ describe.skipIf(!chromiumPath)('the Environments page', { timeout: 120_000 }, ()
       const metadata = { name: 'shop-pr-7', namespace: 'shop-pr-7' }
       await world.create({ ...former, metadata, status: { ...former.status, owner } } as KubeObject)
     }
-    await press('shop-pr-7', 'Delete now')
+    await press('shop-pr-7', 'Delete')
     await visitor.page.getByLabel('Name of the Namespace').fill('shop-pr-7')
     await replaceBy('bea@example.org')
-    await visitor.inDialog('Delete now')
+    await visitor.inDialog('Delete')
     await visitor.page.getByText('shop-pr-7 was created anew meanwhile').waitFor()
     await visitor.inDialog('Cancel')
     expect((await world.client.get(namespaces, { name: 'shop-pr-7' })).metadata.deletionTimestamp).toBeUndefined()
@@ -116,12 +116,12 @@ describe.skipIf(!chromiumPath)('the Environments page', { timeout: 120_000 }, ()
 
   it('deletes only after the name was typed', async () => {
     const find = () => world.client.get(namespaces, { name: 'shop-pr-7' }).catch(ignoring('NotFound'))
-    await press('shop-pr-7', 'Delete now')
-    await visitor.inDialog('Delete now')
+    await press('shop-pr-7', 'Delete')
+    await visitor.inDialog('Delete')
     await visitor.page.getByText('Type shop-pr-7 to delete it.').waitFor()
     expect((await find())?.metadata.deletionTimestamp).toBeUndefined()
     await visitor.page.getByLabel('Name of the Namespace').fill('shop-pr-7')
-    await visitor.inDialog('Delete now')
+    await visitor.inDialog('Delete')
     await visitor.page.getByText('shop-pr-7 is being deleted').waitFor()
     const isLeaving = async () => {
       const found = await find()
