@@ -138,17 +138,12 @@ export async function jobProblem(
 ): Promise<string | undefined> {
   const { namespace = '', uid } = pipeline.metadata
   const name = `${fromCronJob}-${effect.promotion.id.slice(0, 8)}`
-  for (const [verb, resource] of [
-    ['get', 'cronjobs'],
-    ['create', 'jobs'],
-  ] as const) {
-    const refusal = await actor.refusalOf({
-      verb,
-      group: 'batch',
-      resource,
-      namespace,
-      name: verb === 'get' ? fromCronJob : '',
-    })
+  const rights = [
+    { verb: 'get', resource: 'cronjobs', name: fromCronJob },
+    { verb: 'create', resource: 'jobs', name: '' },
+  ]
+  for (const right of rights) {
+    const refusal = await actor.refusalOf({ ...right, group: 'batch', namespace })
     if (refusal) return refusal.message
   }
   const job = await actor.client.get<Job>(jobs, { namespace, name }).catch(ignoring('NotFound'))
@@ -164,7 +159,8 @@ async function createJob(
   { pipeline, fromCronJob, effect }: JobCheck,
   name: string,
 ): Promise<string> {
-  const { namespace = '' } = pipeline.metadata
+  const { apiVersion, kind, metadata: owner } = pipeline
+  const { namespace = '' } = owner
   const cronJob = await client.get<StoredObject>(cronJobs, { namespace, name: fromCronJob })
   const { jobTemplate = {} } = (cronJob.spec ?? {}) as { readonly jobTemplate?: Template }
   const { ttlSecondsAfterFinished = 0 } = jobTemplate.spec ?? {}
@@ -174,14 +170,15 @@ async function createJob(
   await client.create(jobs, {
     apiVersion: 'batch/v1',
     kind: 'Job',
-    metadata: { ...jobTemplate.metadata, namespace, name, ownerReferences: [ownerOf(pipeline)] },
+    metadata: {
+      ...jobTemplate.metadata,
+      namespace,
+      name,
+      ownerReferences: [{ apiVersion, kind, name: owner.name, uid: owner.uid ?? '' }],
+    },
     spec: withVariables(spec, variables),
   })
   return `Job ${name} has been created`
-}
-
-function ownerOf({ apiVersion, kind, metadata: { name, uid } }: Pipeline) {
-  return { apiVersion, kind, name, uid: uid ?? '' }
 }
 
 function withVariables(spec: JobSpec, variables: Readonly<Record<string, string>>): object {
