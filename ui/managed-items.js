@@ -163,6 +163,9 @@ export function notifiedText({ owner, notices = [], generation = 1, phase = 'Mar
 }
 
 const pipelineItem = once((/** @type {Pipeline} */ object) => {
+  const known = { object: refFor(object, kinds.pipelines), system: 'promoter', since: createdAt(object) }
+  if (object.metadata.deletionTimestamp)
+    return { ...known, state: 'Leaving', next: { what: 'gone', isEnd: true }, why: whatIsWithdrawn(object) }
   const { reason, message } = readyOf(object)
   const environments = Object.entries(object.status?.environments ?? {})
   const waiting = environments.find(([, { waitingApproval }]) => waitingApproval?.promotionId)
@@ -175,13 +178,23 @@ const pipelineItem = once((/** @type {Pipeline} */ object) => {
   )
   const [soonest] = gates.sort((left, right) => left.at - right.at)
   return {
+    ...known,
     next: personsAction(object) ?? soonest,
-    object: refFor(object, kinds.pipelines),
-    system: 'promoter',
-    since: createdAt(object),
     ...pipelineState(object, { isWaiting, reason, message }),
   }
 })
+
+/** What a Pipeline that is being deleted has open still, and why. @param {Pipeline} pipeline */
+function whatIsWithdrawn({ status }) {
+  const open = Object.values(status?.environments ?? {}).flatMap(({ promotion }) =>
+    promotion?.withdraw === 'Due' ? [promotion] : [],
+  )
+  const each = open.map(({ pullRequest, branch, lastError }) => {
+    const problem = lastError ? `, which has failed: ${lastError.message}` : ''
+    return `${pullRequest?.url ?? `branch ${branch}`} is closed first${problem}`
+  })
+  return each.join('; ') || 'being deleted'
+}
 
 /** What a person has to do next, as the command line says it. @param {Pipeline} pipeline */
 function personsAction({ metadata, status }) {

@@ -87,13 +87,17 @@ function approvals(
 function retrySentences(
   { promotion }: EnvironmentStatus,
   environment: string,
-  { name, namespace }: StoredObject['metadata'],
+  { name, namespace, deletionTimestamp }: StoredObject['metadata'],
 ): readonly string[] {
   if (promotion?.because === 'RolloutTimedOut')
     return [`to go back, run: sojourn rollback ${name} ${environment} -n ${namespace}`]
   const again = `sojourn retry ${name} -n ${namespace}`
   if (promotion?.withdraw === 'Due' && promotion.lastError)
-    return [`what it has open is closed before the next one begins; to retry that now, run: ${again}`]
+    return [
+      deletionTimestamp
+        ? 'what it has open is closed before the pipeline is deleted; after five attempts it is left open'
+        : `what it has open is closed before the next one begins; to retry that now, run: ${again}`,
+    ]
   if (promotion?.phase === 'Failed')
     return [
       `it is retried when the spec or a Secret changes, and every spec.interval if git can cure it; to retry now, run: ${again}`,

@@ -98,6 +98,9 @@ function isCleaner({ apiVersion, kind }: ObjectRef): boolean {
 }
 
 function pipelineItem(object: Pipeline & StoredObject): ManagedItem {
+  const known = { object: refFor(object, pipeline), system: 'promoter' as const }
+  if (object.metadata.deletionTimestamp)
+    return { ...known, state: 'Leaving', next: { what: 'gone' }, why: whatIsWithdrawn(object) }
   const { reason, message } = readyOf(object.status)
   const environments = Object.entries(object.status?.environments ?? {})
   const waiting = environments.find(([, { waitingApproval }]) => waitingApproval?.promotionId)
@@ -110,11 +113,22 @@ function pipelineItem(object: Pipeline & StoredObject): ManagedItem {
   const [soonest] = times.toSorted((left, right) => left.at - right.at)
   const next = personsAction(object) ?? soonest
   return {
-    object: refFor(object, pipeline),
-    system: 'promoter',
+    ...known,
     ...pipelineState(object, { isWaiting: waiting !== undefined, reason, message }),
     ...(next ? { next } : {}),
   }
+}
+
+/** What a Pipeline that is being deleted has open still, and why. */
+function whatIsWithdrawn({ status }: Pipeline): string {
+  const open = Object.values(status?.environments ?? {}).flatMap(({ promotion }) =>
+    promotion?.withdraw === 'Due' ? [promotion] : [],
+  )
+  const each = open.map(({ pullRequest, branch, lastError }) => {
+    const problem = lastError ? `, which has failed: ${lastError.message}` : ''
+    return `${pullRequest?.url ?? `branch ${branch}`} is closed first${problem}`
+  })
+  return each.join('; ') || 'being deleted'
 }
 
 /** What a person has to do next, if anything: with the command to run or the page to open. */

@@ -84,6 +84,22 @@ it('names the command that continues a suspended pipeline', async () => {
   expect(await itemOf(world)).toMatchObject({ state: 'Suspended', next: { what: 'sojourn resume app -n team' } })
 })
 
+it('says of a pipeline that is being deleted what it closes first, and what keeps it from that', async () => {
+  const world = proposed()
+  const { metadata } = world.pipeline
+  world.pipeline = { ...world.pipeline, metadata: { ...metadata, deletionTimestamp: '2026-11-02T12:01:00Z' } }
+  const error = { class: 'Transient', reason: 'GitProviderUnavailable', message: 'connect ECONNREFUSED' } as const
+  world.answer('withdraw', { result: 'failed', error })
+  expect(await itemOf(world)).toMatchObject({
+    state: 'Leaving',
+    next: { what: 'gone' },
+    why: 'https://git.test/acme/deploy/pull/1 is closed first, which has failed: connect ECONNREFUSED',
+  })
+  const told = explainPipeline(world.pipeline as Pipeline & StoredObject).join('\n')
+  expect(told).toContain('closed before the pipeline is deleted')
+  expect(told).not.toContain('sojourn retry')
+})
+
 it('says how to learn more where nothing else helps', async () => {
   const world = proposed({ maxRunDuration: '10m' })
   world.answer('poll', { result: 'seen', pullRequest: pullRequest('merged') }, minute)

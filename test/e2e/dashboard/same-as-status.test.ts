@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { Reader } from '../../../src/queries/reader.ts'
 import { readManagedItems, type ManagedItem } from '../../../src/queries/managed-items.ts'
 import type { KubeObject } from '../../../src/kube/object.ts'
+import { pipeline } from '../../../src/apis/pipeline.ts'
 import { pipelineOf, World } from '../../promoter/world.ts'
 import {
   dashboardObjects,
@@ -46,6 +47,9 @@ describe('the overview of the dashboard', () => {
         run: { sequence: 1, revision: '1.1.0', direction: 'Forward', phase: 'Complete', startedAt, restarts: 0 },
       },
     })
+    const finalizers = ['sojourn.dev/promotions']
+    await world.create({ ...given, metadata: { ...given.metadata, name: 'leaving', finalizers } })
+    await world.client.deleteObject(pipeline.type, { namespace: 'team', name: 'leaving' })
     await world.create({
       ...given,
       metadata: { ...given.metadata, name: 'nothing-yet' },
