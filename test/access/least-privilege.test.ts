@@ -1,10 +1,12 @@
 import { execFile } from 'node:child_process'
+import { request } from 'node:https'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { ensureTool, whyUnavailable } from '../../scripts/reference-cluster/tools.ts'
 import { readConfig } from '../../src/app/config/config.ts'
 import { clusterRoles, nameOf, type ClusterRole } from '../../src/app/install/rbac.ts'
+import { startDashboard } from '../../src/app/dashboard/cluster-dashboard.ts'
 import { startRun } from '../../src/app/cluster/run.ts'
 import { Client } from '../../src/client/client.ts'
 import { networkTransport } from '../../src/client/network-transport.ts'
@@ -12,7 +14,7 @@ import { silentLogger } from '../../src/runtime/observability/log.ts'
 import { whenEstablished } from '../kubernetes/kubectl.ts'
 import { startAuditedCluster, type AuditedCluster } from './audited-cluster.ts'
 import { activatorCase } from './cases/activator.ts'
-import { configMap, World, type Case, type Stage } from './cases/case.ts'
+import { configMap, namespace, World, type Case, type Stage } from './cases/case.ts'
 import { cleanerCase } from './cases/cleaner.ts'
 import { collectorCase } from './cases/collector.ts'
 import { environmentsCase } from './cases/environments.ts'
@@ -33,6 +35,15 @@ const cases: Readonly<Record<ClusterRole, Case>> = {
   activator: activatorCase,
 }
 const home = 'sojourn-system'
+const workload = {
+  apiVersion: 'apps/v1',
+  kind: 'Deployment',
+  metadata: { name: 'web', namespace: 'access-dashboard' },
+  spec: {
+    selector: { matchLabels: { app: 'web' } },
+    template: { metadata: { labels: { app: 'web' } }, spec: { containers: [{ name: 'web', image: 'web' }] } },
+  },
+}
 const chart = join(import.meta.dirname, '../../deploy/chart')
 
 describe.skipIf(missing)('on a real kube-apiserver, with all that the chart can grant', { timeout: 300_000 }, () => {
@@ -50,7 +61,7 @@ describe.skipIf(missing)('on a real kube-apiserver, with all that the chart can 
       home,
       '--create-namespace',
       '--set',
-      'proxy.tls.enabled=true,separateRoles=true',
+      'proxy.tls.enabled=true,separateRoles=true,dashboard.enabled=true',
       '--kubeconfig',
       cluster.kubeconfig,
     ]
@@ -79,6 +90,59 @@ describe.skipIf(missing)('on a real kube-apiserver, with all that the chart can 
       unusedOf(rights, cluster.asked(account), home).filter((right) => !(right in (beyondCases[role] ?? {})))
     for (const stage of stages) await play(role, { stage, token, unused })
     expect({ refused: refused(role), unused: unused() }).toEqual({ refused: [], unused: [] })
+  })
+
+  it('the proxy needs everything it may, and may everything it needs', async () => {
+    const rights = await rightsOf(world.client, 'sojourn-proxy')
+    const unused = () => unusedOf(rights, cluster.asked('sojourn-proxy'), home)
+    const begin = async (account: string, part: string) => {
+      const flags = { port: '0', 'proxy-port': '0', 'peer-port': '0', only: 'activator', 'proxy-address': '127.0.0.1' }
+      const parts = { ...flags, 'activator-part': part, 'proxy-tls-port': '0', compatibility: 'kube-green' }
+      return startRun(readConfig({ flags: parts, env: {} }), reach(await tokenOf(account)), { log: silentLogger })
+    }
+    const running = [await begin('sojourn-activator', 'scaler'), await begin('sojourn-proxy', 'proxy')]
+    try {
+      const proxy = running[1]?.proxy ?? expect.fail('no proxy')
+      await world.until(() => world.ask(proxy, 'GET', '/', undefined, { host: 'statefulset.example.com' }))
+      await world.until(() => world.ask(running[1]?.url ?? '', 'GET', '/metrics'))
+      await world.until(() => Promise.resolve(unused().length === 0)).catch(() => {})
+      expect({ refused: refusedOf(cluster.asked('sojourn-proxy')), unused: unused() }).toEqual({
+        refused: [],
+        unused: [],
+      })
+    } finally {
+      for (const each of running) await each.stop()
+    }
+  })
+
+  it('the dashboard needs everything it may, and may everything it needs', async () => {
+    const account = 'sojourn-dashboard'
+    const rights = await rightsOf(world.client, account)
+    const unused = () => unusedOf(rights, cluster.asked(account), home)
+    await world.create(namespace('access-dashboard'), workload)
+    // A user who may not list namespaces, and changes one workload twice.
+    const user = { kind: 'ServiceAccount', name: 'user', namespace: 'access-dashboard' }
+    await world.create({ apiVersion: 'v1', kind: user.kind, metadata: { name: user.name, namespace: user.namespace } })
+    const roleRef = { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'cluster-admin' }
+    const binding = { apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'RoleBinding', roleRef, subjects: [user] }
+    await world.create({ ...binding, metadata: { name: 'user', namespace: user.namespace } })
+    const flags = { port: '0', only: 'dashboard' }
+    const running = await startDashboard(readConfig({ flags, env: {} }), reach(await tokenOf(account)), {
+      log: silentLogger,
+    })
+    try {
+      const { call, session } = await signedIn(running.url, await tokenOf(user.name, user.namespace))
+      await call('GET', '/sojourn/v1alpha1/namespaces', session)
+      for (const replicas of [0, 1, 0])
+        await call('PATCH', `/act/apis/apps/v1/namespaces/${user.namespace}/deployments/web`, session, {
+          metadata: { annotations: { 'sojourn.dev/awake': 'always' } },
+          spec: { replicas },
+        })
+      await world.until(() => Promise.resolve(unused().length === 0)).catch(() => {})
+      expect({ refused: refusedOf(cluster.asked(account)), unused: unused() }).toEqual({ refused: [], unused: [] })
+    } finally {
+      await running.stop()
+    }
   })
 
   /** Runs the program until it has done what the stage is for, or for as long as that may take. */
@@ -125,12 +189,36 @@ describe.skipIf(missing)('on a real kube-apiserver, with all that the chart can 
     })
   }
 
-  async function tokenOf(account: string): Promise<string> {
+  async function tokenOf(account: string, of: string = home): Promise<string> {
     const { body } = await world.client.request({
       method: 'POST',
-      path: `/api/v1/namespaces/${home}/serviceaccounts/${account}/token`,
+      path: `/api/v1/namespaces/${of}/serviceaccounts/${account}/token`,
       body: { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: {} },
     })
     return (body as { status: { token: string } }).status.token
   }
 })
+
+/** A session of the dashboard, as a page holds it. */
+async function signedIn(url: string, token: string) {
+  const call = (method: string, path: string, headers: Readonly<Record<string, string>>, body?: object) =>
+    new Promise<{ cookies: readonly string[]; text: string }>((resolve, reject) => {
+      const type = method === 'PATCH' ? 'application/merge-patch+json' : 'application/json'
+      const options = { method, headers: { 'content-type': type, ...headers }, rejectUnauthorized: false }
+      const sent = request(new URL(path, url), options, (response) => {
+        let text = ''
+        response.setEncoding('utf8').on('data', (part: string) => (text += part))
+        response.on('end', () => {
+          if (response.statusCode === 200) resolve({ cookies: response.headers['set-cookie'] ?? [], text })
+          else reject(new Error(`${method} ${path} was answered ${response.statusCode}: ${text}`))
+        })
+      })
+      sent.on('error', reject)
+      sent.end(body && JSON.stringify(body))
+    })
+  const { cookies, text } = await call('POST', '/auth/token', { 'sec-fetch-site': 'same-origin' }, { token })
+  const cookie = cookies.map((each) => each.split(';')[0] ?? '').filter((each) => !each.endsWith('='))
+  const { secret } = JSON.parse(text) as { readonly secret: string }
+  const session = { cookie: cookie.join('; '), 'x-sojourn-session': secret, 'sec-fetch-site': 'same-origin' }
+  return { call, session }
+}

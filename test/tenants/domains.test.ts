@@ -66,6 +66,21 @@ describe.each(worlds)('domains of Services: $name', ({ start }) => {
     expect(await isLost('c76')).toBe('True')
   })
 
+  it('80: a domain is not taken while its Service is replaced', async () => {
+    await apply('neighbour', 'c80', 'c80.example.org')
+    await claimed('c80.example.org')
+    await world.as('neighbour').deleteObject(services, { namespace: 'b', name: 'c80' }, {})
+    await apply('tenant', 'c80', 'c80.example.org')
+    const lost = await until(() => condition('a', 'c80', 'sojourn.dev/DomainConflict'))
+    expect(lost.status).toBe('True')
+  })
+
+  it('81: a name inside the cluster belongs to its namespace', async () => {
+    await apply('tenant', 'c81', 'web.b.svc.cluster.local')
+    const lost = await until(() => condition('a', 'c81', 'sojourn.dev/DomainConflict'))
+    expect(lost.status).toBe('True')
+  })
+
   it.each([
     ['77: a wildcard over a host', 'c77.example.net', '*.example.net'],
     ['78: a host under a wildcard', '*.c78.example.org', 'x.c78.example.org'],

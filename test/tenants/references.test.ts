@@ -1,8 +1,11 @@
 import { createServer, type AddressInfo } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { approval } from '../../src/apis/approval.ts'
 import { bond as bondKind } from '../../src/apis/bond.ts'
 import { configMaps, namespaces, secrets } from '../../src/kube/core-types.ts'
 import type { KubeObject } from '../../src/kube/object.ts'
+import { signRequest } from '../../src/systems/promoter/http/signature.ts'
+import { callsTo } from './callers.ts'
 import { configMap, refTo } from './manifests.ts'
 import { until, worlds, type TenantWorld } from './tenant-world.ts'
 
@@ -16,6 +19,11 @@ const secret = (namespace: string, name: string): KubeObject => ({
   metadata: { namespace, name },
   data: { password: btoa(password), value: btoa('{}') },
 })
+
+interface Leads {
+  readonly user?: object
+  readonly server?: string
+}
 
 interface Reads {
   readonly kind?: string
@@ -96,7 +104,7 @@ async function prepare(world: TenantWorld): Promise<void> {
   await world.create('neighbour', gitopsCluster('b', 'lent', { 'sojourn.dev/allow-from': 'a' }))
 }
 
-describe.each(worlds)('what a tenant reads by reference: $name', ({ start }) => {
+describe.each(worlds)('what a tenant reads by reference: $name', ({ start, name: kind }) => {
   let world: TenantWorld
   beforeAll(async () => {
     world = await start({ roles })
@@ -137,6 +145,91 @@ describe.each(worlds)('what a tenant reads by reference: $name', ({ start }) => 
     expect(there.replaceAll('app', 'none').replaceAll(/"\d{4}-[^"]*Z"/g, '')).toBe(
       none.replaceAll('app', 'none').replaceAll(/"\d{4}-[^"]*Z"/g, ''),
     )
+  })
+
+  it.each([
+    ['28: an exec plugin', { user: { exec: { command: 'touch', args: ['/tmp/taken'] } } }, 'exec plugins are not run'],
+    ['29: a token file', { user: { tokenFile: '/etc/passwd' } }, 'file paths are not read'],
+    [
+      '29: a key file',
+      { user: { 'client-certificate': '/etc/passwd', 'client-key': '/etc/passwd' } },
+      'file paths are not read',
+    ],
+    ['64: instance metadata', { server: 'https://169.254.169.254' }, 'not allowed'],
+  ])('%s in a kubeconfig is not used', async (attack, { user = {}, server = 'https://198.51.100.1' }: Leads, told) => {
+    const name = attack.replaceAll(/\W+/g, '-')
+    const kubeconfig = {
+      apiVersion: 'v1',
+      kind: 'Config',
+      'current-context': 'far',
+      clusters: [{ name: 'far', cluster: { server } }],
+      users: [{ name: 'far', user: { token: password, ...user } }],
+      contexts: [{ name: 'far', context: { cluster: 'far', user: 'far' } }],
+    }
+    await world.create('tenant', { ...secret('a', name), data: { value: btoa(JSON.stringify(kubeconfig)) } })
+    await world.create('tenant', gitopsCluster('a', name))
+    await world.create('tenant', pipeline(name, { clusterRef: { namespace: 'a', name } }))
+    expect(await statusOf(world, 'Pipeline', name)(told)).not.toContain(password)
+  })
+
+  it('54: one key is one approver, whatever names its holder gives, and a named approver needs their own', async () => {
+    await world.create('tenant', configMap('a', 'dev'))
+    await world.create('tenant', { ...configMap('a', 'prod'), data: { key: 'older' } })
+    const metadata = { namespace: 'a', name: 'approvals' }
+    const data = { 'hmac-key': btoa(password), 'hmac-key.ann': btoa('of-ann') }
+    await world.create('tenant', { apiVersion: 'v1', kind: 'Secret', metadata, data })
+    const app = (name: string) => ({ apiVersion: 'v1', kind: 'ConfigMap', name })
+    await world.create('tenant', {
+      ...pipeline('c54', { app: 'dev' }),
+      spec: {
+        appRef: app('dev'),
+        adapter: { healthy: 'true', revision: 'self.data.key' },
+        settle: { quietPeriod: '1s' },
+        environments: [
+          { name: 'dev', targets: [{ namespace: 'a' }] },
+          { name: 'prod', appRef: app('prod'), targets: [{ namespace: 'a' }] },
+        ],
+        promotion: {
+          approval: { required: 2 },
+          strategy: { notification: {}, secretRef: { name: 'approvals' } },
+        },
+      },
+    })
+    const status = await statusOf(world, 'Pipeline', 'c54')('"AwaitingApproval"')
+    const promotionId = /"promotion":\{[^}]*"id":"([0-9a-f]{16})"/.exec(status)?.[1] ?? expect.fail(status)
+    const call = callsTo(world, 'promoter')
+    const path = '/v1/namespaces/a/pipelines/c54/environments/prod/approvals'
+    const approve = (approver: string, key: string, keyId: string) => {
+      const body = JSON.stringify({ promotionId, decision: 'Approve', approver })
+      const signed = { method: 'POST', path, body: Buffer.from(body) }
+      const signature = signRequest(signed, { key, keyId, now: Date.now(), nonce: `${approver}-${key}` })
+      return call({ path, body, headers: { 'sojourn-signature': signature } })
+    }
+    const answers = [await approve('eve', password, 'current'), await approve('mallory', password, 'current')]
+    expect(answers.map(({ status: code }) => code)).toEqual([202, 200])
+    expect((await approve('ann', password, 'ann')).status).toBe(401)
+    const { items } = await world.as('administrator').list(approval.type, { namespace: 'a' })
+    expect(items.map(({ spec }) => (spec as { approver: string }).approver)).toEqual(items.map(() => 'key:shared'))
+    expect(await statusOf(world, 'Pipeline', 'c54')('"AwaitingApproval"')).toContain(promotionId)
+  })
+
+  it('94: an object has 100 owners at most, and each is looked up once', async () => {
+    const reference = (index: number) => ({ ...refTo('a', `ghost-${index}`), uid: `c94-${index}` })
+    const withOwners = (count: number) => {
+      const ownerReferences = Array.from({ length: count }, (_, index) => {
+        const { namespace: _none, ...owner } = reference(index)
+        return owner
+      })
+      return { ...configMap('a', `c94-${count}`), metadata: { namespace: 'a', name: `c94-${count}`, ownerReferences } }
+    }
+    const started = performance.now()
+    if (kind === 'embedded') await expect(world.create('tenant', withOwners(4000))).rejects.toThrow('ownerReferences')
+    else await world.create('tenant', withOwners(4000))
+    expect(performance.now() - started).toBeLessThan(5000)
+    // Nothing else waits for it.
+    await world.create('tenant', configMap('a', 'c94-other'))
+    await world.create('tenant', bondTo('c94', { name: 'c94-other' }))
+    await statusOf(world, 'Bond', 'c94')('"Active"')
   })
 
   it('13: the name of a Secret leads into no other namespace', async () => {

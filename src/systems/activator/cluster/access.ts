@@ -28,10 +28,11 @@ export const activatorRules: readonly PolicyRule[] = [
   allow('postgresql.cnpg.io', ['clusters'], [...follow, 'patch']),
 ]
 
-/** What a process needs that only takes requests: the same, without any write. */
+/** What a process needs that only takes requests: the same, without any write, and without the scales, which it never changes. */
 export const proxyRules: readonly PolicyRule[] = activatorRules.flatMap((rule) => {
   const verbs = rule.verbs.filter((verb) => verb !== 'patch')
-  return verbs.length > 0 ? [{ ...rule, verbs }] : []
+  const isScale = rule.resources.some((resource) => resource.endsWith('/scale'))
+  return verbs.length > 0 && !isScale ? [{ ...rule, verbs }] : []
 })
 
 /** The ConfigMaps in Sojourn's namespace that hold who has claimed which domain. */
