@@ -187,6 +187,11 @@ describe('the stay of an environment', () => {
     ['keeps what was kept', { pull: closed, keepUntil: now + 3 * day }, { do: 'stay', due: { at: now + 3 * day } }],
   ])('%s', (_, given, expected) => expect(decideStay(facts(given), now)).toMatchObject(expected))
 
+  it('follows the rule that warns where a keep moves it and a closed pull request to one date', () => {
+    const kept = facts({ createdAt: now - 59 * day, keepUntil: now + 9 * day, pull: closed })
+    expect(decideStay(kept, now)).toMatchObject({ do: 'announce', reason: 'max-age', date: now + day })
+  })
+
   it('keeps nothing beyond the maximum age', () => {
     expect(dueOf(facts({ keepUntil: now + 400 * day }), now)).toEqual({
       reason: 'max-age',

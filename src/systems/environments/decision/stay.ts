@@ -115,7 +115,7 @@ const useUnknown = (now: number) => ({ do: 'hold', because: 'use-unknown', until
 
 /**
  * The rule by which the environment is deleted first, with every keep applied; undefined when none makes it due. Of those that keep to the same date: one that
- * can be judged, the one that its owner was told of, and a closed pull request, which needs no warning.
+ * can be judged, the one that its owner was told of, and, once it is announced, a closed pull request, which needs no warning.
  */
 export function dueOf(facts: StayFacts, now: number): Due | undefined {
   const { announcement, rules } = facts
@@ -126,7 +126,8 @@ export function dueOf(facts: StayFacts, now: number): Due | undefined {
     const due = { reason, at: Math.max(at, kept) }
     const goesAt = Math.max(due.at, announcement?.date ?? now + warningOf(reason, rules))
     const isSame = reason === announcement?.reason
-    const preferences = [isSame && isToldOwner(facts), reason === 'pull-request-closed', isSame, true]
+    const isClosed = reason === 'pull-request-closed' && announcement !== undefined
+    const preferences = [isSame && isToldOwner(facts), isClosed, isSame, true]
     const rank = isVisible(due, facts) ? preferences.indexOf(true) : preferences.length
     return { due, goesAt, rank }
   })
