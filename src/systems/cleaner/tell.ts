@@ -21,8 +21,8 @@ const words: NoticeWords = {
   kind: 'Cleaner',
   title: 'Deletion notice',
   intro: {
-    one: 'This Cleaner is about to delete its targets. Values of Secrets cannot be restored.',
-    many: 'These Cleaners are about to delete their targets. Values of Secrets cannot be restored.',
+    one: 'This Cleaner is about to delete its targets. The data of Secrets cannot be restored unless Sojourn records it.',
+    many: 'These Cleaners are about to delete their targets. The data of Secrets cannot be restored unless Sojourn records it.',
   },
   keep: 'Keep it',
   component: 'cleaner',
