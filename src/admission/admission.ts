@@ -41,17 +41,26 @@ export const checks: Readonly<Record<string, (object: KubeObject) => readonly Pr
 /** Refuses invalid objects of Sojourn's kinds on the embedded server, naming each field. */
 export const ownKindsAdmission: AdmissionHook = {
   validate({ operation, type, subresource, object, old }) {
-    const check = checks[`${type.kind}.${type.group}`]
-    if (operation === 'DELETE' || subresource !== '' || !check || !object) return
-    // A stored object may be labelled, finalized and deleted even if its spec would be refused today.
-    if (old && JSON.stringify(old.spec) === JSON.stringify(object.spec)) return
-    const problems = check(object)
-    if (problems.length > 0) throw invalid(type, object.metadata.name ?? '', problems)
+    const refusal = operation === 'DELETE' || subresource !== '' || !object ? undefined : refusalOf(type, object, old)
+    if (refusal) throw refusal
   },
 }
 
+/** Why an object is refused; undefined when it is valid, or not one of Sojourn's kinds. */
+export function refusalOf(
+  type: { readonly kind: string; readonly group: string },
+  object: KubeObject,
+  old: KubeObject | undefined,
+): StatusError | undefined {
+  const check = checks[`${type.kind}.${type.group}`]
+  // A stored object may be labelled, finalized and deleted even if its spec would be refused today.
+  if (!check || (old && JSON.stringify(old.spec) === JSON.stringify(object.spec))) return undefined
+  const problems = check(object)
+  return problems.length > 0 ? invalid(type, object.metadata.name ?? '', problems) : undefined
+}
+
 /** A 422 in kube-apiserver's words. */
-export function invalid(
+function invalid(
   { kind, group }: { readonly kind: string; readonly group: string },
   name: string,
   problems: readonly Problem[],

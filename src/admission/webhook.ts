@@ -4,7 +4,7 @@ import { parseApiVersion, type KubeObject } from '../kube/object.ts'
 import { isStatusError, type StatusError } from '../kube/status-error.ts'
 import type { Route, RouteResponse } from '../runtime/http/route.ts'
 import { recordWriter } from '../tenancy/creator-record.ts'
-import { checks, invalid } from './admission.ts'
+import { refusalOf } from './admission.ts'
 import type { EnvironmentAdmission } from './environment-admission.ts'
 import { referredKinds, warningAbout } from './unknown-kinds.ts'
 
@@ -68,7 +68,7 @@ async function answer(
 }
 
 async function validity(request: AdmissionRequest, { discovery, environments }: ValidatePorts): Promise<object> {
-  const refusal = refusalOf(request) ?? limitRefusal(request, environments)
+  const refusal = specRefusal(request) ?? limitRefusal(request, environments)
   if (!refusal) return { warnings: await warningsFor(request, discovery) }
   const { code, reason, message, details } = refusal
   return { allowed: false, status: { code, reason, message, ...(details ? { details } : {}) } }
@@ -115,15 +115,11 @@ function recordPatch({ operation, subResource = '', object, oldObject, userInfo 
   return { patchType: 'JSONPatch', patch: Buffer.from(JSON.stringify(patch)).toString('base64') }
 }
 
-/** Why an object is refused; undefined when it is valid, or not one of Sojourn's kinds. */
-function refusalOf({ operation, subResource = '', object, oldObject }: AdmissionRequest): StatusError | undefined {
+/** Why an object of Sojourn's kinds is refused. */
+function specRefusal({ operation, subResource = '', object, oldObject }: AdmissionRequest): StatusError | undefined {
   if (operation === 'DELETE' || subResource !== '' || !object) return undefined
   const { group } = parseApiVersion(object.apiVersion)
-  const check = checks[`${object.kind}.${group}`]
-  // A stored object may be labelled, finalized and deleted even if its spec would be refused today.
-  if (!check || (oldObject && JSON.stringify(oldObject.spec) === JSON.stringify(object.spec))) return undefined
-  const problems = check(object)
-  return problems.length > 0 ? invalid({ kind: object.kind, group }, object.metadata.name ?? '', problems) : undefined
+  return refusalOf({ kind: object.kind, group }, object, oldObject ?? undefined)
 }
 
 function requestIn(body: string): AdmissionRequest | string {
