@@ -1,5 +1,6 @@
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
+import { BoundedMap } from '../kube/basics/bounded-map.ts'
 import type { KubeObject, StoredObject } from '../kube/object.ts'
 import { limits } from '../parsing/limits.ts'
 import { ParseRefusal } from '../parsing/parse-refusal.ts'
@@ -51,19 +52,13 @@ export async function readRelease(holder: StoredObject): Promise<ReadRelease> {
       timeMs: limits.helmRecord.timeMs,
     })
   } catch (error) {
-    if (error instanceof ParseRefusal && error.isFinal) remember(key, error)
+    if (error instanceof ParseRefusal && error.isFinal) refused.set(key, error)
     throw error
   }
 }
 
-/** Records that were refused, by uid and version: they cost a thread's time once, not at every reconcile. Oldest first. */
-const refused = new Map<string, ParseRefusal>()
-const mostRefused = 1000
-
-function remember(key: string, refusal: ParseRefusal): void {
-  refused.set(key, refusal)
-  for (const oldest of refused.keys()) if (refused.size > mostRefused) refused.delete(oldest)
-}
+/** Records that were refused, by uid and version: they cost a thread's time once, not at every reconcile. */
+const refused = new BoundedMap<string, ParseRefusal>(1000)
 
 /** Encodes a changed record for the Secret or ConfigMap that holds it. */
 export async function encodeRelease({ parsed: _, ...record }: EncodedRelease, holder: KubeObject): Promise<string> {

@@ -51,7 +51,7 @@ describe('planUninstall', () => {
     expect(plan.objects.map(({ kind }) => kind)).toEqual(['Service', 'Deployment', 'ConfigMap', 'Widget'])
   })
 
-  it('keeps objects with a keep policy', () => expect(plan.kept.map(({ metadata }) => metadata.name)).toEqual(['s']))
+  it('keeps objects with a keep policy', () => expect(plan.objects.map(({ kind }) => kind)).not.toContain('Secret'))
 
   it('runs delete hooks by weight, with their policies', () => {
     expect(

@@ -5,8 +5,6 @@ import type { ReadRelease } from './release-record.ts'
 export interface UninstallPlan {
   readonly before: readonly Hook[]
   readonly objects: readonly KubeObject[]
-  /** Objects with `helm.sh/resource-policy: keep`. */
-  readonly kept: readonly KubeObject[]
   readonly after: readonly Hook[]
 }
 
@@ -25,7 +23,6 @@ export function planUninstall(record: ReadRelease): UninstallPlan {
   return {
     before: hooksFor(record, 'pre-delete'),
     objects: inUninstallOrder(objects.filter((object) => !isKept(object))),
-    kept: objects.filter(isKept),
     after: hooksFor(record, 'post-delete'),
   }
 }

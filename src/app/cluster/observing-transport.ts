@@ -1,3 +1,4 @@
+import { BoundedMap } from '../../kube/basics/bounded-map.ts'
 import type { ApiRequest, Transport } from '../../kube/transport.ts'
 import type { Logger } from '../../runtime/observability/log.ts'
 
@@ -6,13 +7,12 @@ import type { Logger } from '../../runtime/observability/log.ts'
  * a dry run beside an installation changes nothing in the cluster, statuses, Events and Leases included.
  */
 export function observingTransport(transport: Transport, log: Logger): Transport {
-  const told = new Map<string, string>()
+  const told = new BoundedMap<string, string>(10_000)
   return async (request) => {
     const { method, path, body } = request
     if (method === 'GET' || isReview(path)) return transport(request)
     const content = JSON.stringify(body) ?? ''
     if (!isQuiet(path) && told.get(`${method} ${path}`) !== content) {
-      if (told.size >= maxTold) told.clear()
       told.set(`${method} ${path}`, content)
       log.info('dry run: not written', { method, path, ...messageOf(body) })
     }
@@ -21,8 +21,6 @@ export function observingTransport(transport: Transport, log: Logger): Transport
     return current.status === 404 ? { ...current, status: 200, body: withIdentity(body) } : current
   }
 }
-
-const maxTold = 10_000
 
 /** Questions about rights are asked by POST. */
 function isReview(path: string): boolean {

@@ -1,4 +1,4 @@
-import { pods, replicaSets, replicationControllers } from '../../kube/core-types.ts'
+import { pods } from '../../kube/core-types.ts'
 import type { Key } from '../../kube/key.ts'
 import type { ResourceType } from '../../kube/object.ts'
 import type { Controller } from '../../runtime/controller/controller.ts'
@@ -20,17 +20,8 @@ export function planReplicas(
   return { create: 0, delete: running.toSorted(byDeletionOrder).slice(0, -missing) }
 }
 
-/** Runs the replicas of each ReplicaSet. */
-export function replicaSetController(ports: WorkloadPorts): Controller {
-  return replicaController(replicaSets, ports)
-}
-
-/** Runs the replicas of each ReplicationController. */
-export function replicationControllerController(ports: WorkloadPorts): Controller {
-  return replicaController(replicationControllers, ports)
-}
-
-function replicaController(type: ResourceType, workloadPorts: WorkloadPorts): Controller {
+/** Runs the replicas of each object of a kind: ReplicaSets or ReplicationControllers. */
+export function replicaController(type: ResourceType, workloadPorts: WorkloadPorts): Controller {
   const { client, ports } = workloadPorts
   const options = { ownerType: type, type: pods, reconcile, concurrency: 4 }
   const { controller, owners: sets, claims } = ownerController<Workload, Pod>(workloadPorts, options)

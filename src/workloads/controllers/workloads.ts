@@ -1,3 +1,4 @@
+import { replicaSets, replicationControllers } from '../../kube/core-types.ts'
 import type { Controller } from '../../runtime/controller/controller.ts'
 import { cronJobController } from './cron-jobs.ts'
 import { daemonSetController } from './daemon-sets.ts'
@@ -6,20 +7,20 @@ import { disruptionBudgetController } from './disruption-budgets.ts'
 import { endpointsController } from './endpoints.ts'
 import { jobController } from './jobs.ts'
 import type { WorkloadPorts } from '../ports.ts'
-import { replicaSetController, replicationControllerController } from './replica-sets.ts'
+import { replicaController } from './replica-sets.ts'
 import { statefulSetController } from './stateful-sets.ts'
 
 /** The controllers that turn workload objects into Pods. `LocalNode` runs the Pods. */
 export function workloadControllers(ports: WorkloadPorts): readonly Controller[] {
   return [
-    deploymentController,
-    replicaSetController,
-    replicationControllerController,
-    statefulSetController,
-    daemonSetController,
-    jobController,
-    cronJobController,
-    endpointsController,
-    disruptionBudgetController,
-  ].map((create) => create(ports))
+    deploymentController(ports),
+    replicaController(replicaSets, ports),
+    replicaController(replicationControllers, ports),
+    statefulSetController(ports),
+    daemonSetController(ports),
+    jobController(ports),
+    cronJobController(ports),
+    endpointsController(ports),
+    disruptionBudgetController(ports),
+  ]
 }
