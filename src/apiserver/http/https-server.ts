@@ -244,8 +244,13 @@ export class HttpsServer {
     const { as, open } = answer.content
     const { clock, limits } = this.#ports
     const { encoding } = answer
-    const writer = new WatchWriter(response, { as, encoding }, () =>
-      clock.after(limits.stallMs, () => response.destroy()),
+    const writer = new WatchWriter(
+      response,
+      { as, encoding },
+      {
+        onStall: () => clock.after(limits.stallMs, () => response.destroy()),
+        onWrite: (size) => this.#watches.wrote(user.name, size),
+      },
     )
     this.#watches.take(user.name, response)
     writeHead(response, answer)

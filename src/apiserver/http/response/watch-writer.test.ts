@@ -1,9 +1,11 @@
+import { EventEmitter } from 'node:events'
 import { createServer, get, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterEach, describe, expect, it } from 'vitest'
 import type { WatchEventText } from '../../objects/contract/request.ts'
 import { Document } from '../../store/document.ts'
 import { plainPresentation, tablePresentation } from './presentation.ts'
+import { WatchLimit } from './watch-limit.ts'
 import { WatchWriter } from './watch-writer.ts'
 
 const plain = plainPresentation({
@@ -24,6 +26,26 @@ function event(type: WatchEventText['type'], size = 10): WatchEventText {
   const text = JSON.stringify(object)
   return { type, document: new Document(7, text), line: Buffer.from(`{"type":"${type}","object":${text}}\n`) }
 }
+
+const ignored = { onStall: () => () => {}, onWrite: () => {} }
+
+describe('WatchLimit', () => {
+  it('ends the watches that buffer most, once those of a user buffer too much together', () => {
+    const limit = new WatchLimit(10)
+    const watch = (megabytes: number) => {
+      const response = Object.assign(new EventEmitter(), { writableLength: megabytes * 1024 * 1024, isEnded: false })
+      return Object.assign(response, { destroy: () => (response.isEnded = true) })
+    }
+    const watches = [watch(60), watch(0), watch(70)]
+    for (const each of watches) limit.take('u', each as unknown as ServerResponse)
+    const other = watch(200)
+    limit.take('v', other as unknown as ServerResponse)
+    limit.wrote('u', 1000)
+    expect(watches.some(({ isEnded }) => isEnded)).toBe(false)
+    limit.wrote('u', 16 * 1024 * 1024)
+    expect([...watches, other].map(({ isEnded }) => isEnded)).toEqual([false, false, true, false])
+  })
+})
 
 describe('WatchWriter', () => {
   let server: Server
@@ -53,7 +75,7 @@ describe('WatchWriter', () => {
 
   it('sends the shared line of each event as it is', async () => {
     const { response, read } = await opened()
-    const writer = new WatchWriter(response, { as: plain }, () => () => {})
+    const writer = new WatchWriter(response, { as: plain }, ignored)
     writer.attach({ resume: () => {}, close: () => {} })
     writer.deliver([event('ADDED'), event('DELETED')])
     writer.end()
@@ -66,7 +88,7 @@ describe('WatchWriter', () => {
     const writer = new WatchWriter(
       response,
       { as: tablePresentation({ version: 'v1', columns, includeObject: 'None' }) },
-      () => () => {},
+      ignored,
     )
     writer.attach({ resume: () => {}, close: () => {} })
     writer.deliver([event('ADDED'), event('MODIFIED'), event('BOOKMARK')])
@@ -83,10 +105,17 @@ describe('WatchWriter', () => {
     const { response, read } = await opened()
     let stalls = 0
     let resumes = 0
-    const writer = new WatchWriter(response, { as: plain }, () => {
-      stalls++
-      return () => void stalls--
-    })
+    const writer = new WatchWriter(
+      response,
+      { as: plain },
+      {
+        ...ignored,
+        onStall: () => {
+          stalls++
+          return () => void stalls--
+        },
+      },
+    )
     writer.attach({ resume: () => void resumes++, close: () => {} })
     const size = 400_000
     let sent = 1
@@ -103,7 +132,7 @@ describe('WatchWriter', () => {
   it('closes the watch when the client disconnects', async () => {
     const { response, leave } = await opened()
     let isClosed = false
-    const writer = new WatchWriter(response, { as: plain }, () => () => {})
+    const writer = new WatchWriter(response, { as: plain }, ignored)
     writer.attach({ resume: () => {}, close: () => void (isClosed = true) })
     leave()
     await expect.poll(() => isClosed).toBe(true)

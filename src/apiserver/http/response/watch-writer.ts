@@ -15,6 +15,7 @@ export class WatchWriter implements WatchSink {
   readonly #isProtobuf: boolean
   #watch: Watch | undefined
   readonly #onStall: () => () => void
+  readonly #onWrite: (size: number) => void
   #isFirst = true
   #clearStall: (() => void) | undefined
 
@@ -22,12 +23,13 @@ export class WatchWriter implements WatchSink {
   constructor(
     response: ServerResponse,
     { as, encoding }: { readonly as: Presentation; readonly encoding?: Encoding | undefined },
-    onStall: () => () => void,
+    { onStall, onWrite }: { readonly onStall: () => () => void; readonly onWrite: (size: number) => void },
   ) {
     this.#response = response
     this.#as = as
     this.#isProtobuf = encoding === 'protobuf'
     this.#onStall = onStall
+    this.#onWrite = onWrite
   }
 
   /** Connects the watch to the response: resumes it on drain, closes it with the response. */
@@ -54,6 +56,7 @@ export class WatchWriter implements WatchSink {
     response.cork()
     for (const line of lines) response.write(line)
     response.uncork()
+    this.#onWrite(lines.reduce((sum, { length }) => sum + length, 0))
     if (response.writableLength < bufferLimit || !response.writableNeedDrain) return true
     this.#clearStall ??= this.#onStall()
     return false
