@@ -3,7 +3,7 @@ import { matches, requirementsOf, type LabelSelector } from '../../../../kube/se
 import { unknownUse, unused, used, type Use } from '../../model/resource.ts'
 import { kindAndName, namespacedName, selectionUse, type Detector, type ClusterView } from '../references/detector.ts'
 import { addNames, annotationTexts } from '../references/mentions.ts'
-import { podSourceKinds, podSources } from '../references/pod-specs.ts'
+import { podSourceKinds, podSources, wordsOf } from '../references/pod-specs.ts'
 import type { ReferrerKind } from '../references/referrer-types.ts'
 
 /** Kinds by which the API server calls a Service. */
@@ -88,7 +88,7 @@ interface ServiceSpec {
   readonly externalName?: string
 }
 
-/** Services that an Ingress or an ExternalName sends requests to: one without endpoints now may have some later. */
+/** Services that an Ingress, an ExternalName or a pod sends requests to: one without endpoints now may have some later. */
 function routedIn(cluster: ClusterView): ReadonlyMap<string, string> {
   const routed = new Map<string, string>()
   const add = (from: StoredObject, text: string) => {
@@ -99,8 +99,18 @@ function routedIn(cluster: ClusterView): ReadonlyMap<string, string> {
     for (const text of annotationTexts(ingress.metadata.annotations)) add(ingress, text)
     for (const { service } of backendsOf(ingress)) add(ingress, service?.name ?? '')
   }
+  for (const source of podSources(cluster))
+    for (const host of wordsOf(source).flatMap(hostsIn))
+      for (const place of placesIn(host, source.namespace)) routed.set(place, kindAndName(source.owner))
   return routed
 }
+
+/** What can only be meant as a host: that of a URL, and names of a cluster's Services. Any other word may mean anything. */
+function hostsIn(text: string): readonly string[] {
+  return [...text.matchAll(urlOrService)].map(([, ofUrl, ofService]) => ofUrl ?? ofService ?? '')
+}
+
+const urlOrService = /:\/\/(?:[^\s/@]*@)?([a-z0-9][a-z0-9.-]*)|\b([a-z0-9][a-z0-9-]*\.[a-z0-9-]+\.svc)\b/g
 
 /** The Services that hosts in a text may mean: `web` here, `login` of `edge` in `http://login.edge.svc.cluster.local/check`. */
 function placesIn(text: string, namespace: string | undefined): readonly string[] {
