@@ -12,6 +12,7 @@ import { commands } from '../src/cli/commands.ts'
 import { Client } from '../src/client/client.ts'
 import type { KubeObject } from '../src/kube/object.ts'
 import { systemClock } from '../src/runtime/time/clock.ts'
+import { sentences } from '../src/apis/pipeline-reasons.ts'
 import { reasons } from '../src/systems/cleaner/decision/decide.ts'
 
 const root = join(import.meta.dirname, '..')
@@ -95,6 +96,14 @@ it.each(spoken)('explains every reason that the code of %s uses', (folder, expla
   if (folder.endsWith('cleaner')) words.push(...Object.values(reasons))
   expect(words.length).toBeGreaterThan(0)
   expect([...new Set(words)].filter((word) => !text.includes(word))).toEqual([])
+})
+
+it('lists no reason of a promoter that its code never gives', () => {
+  const sources = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' })
+    .filter((name) => /(?:promoter|git|forges|apis)\/.*\.ts$/.test(name) && !/test|pipeline-reasons/.test(name))
+    .map((name) => textOf(join(root, 'src', name)))
+  const given = new Set(sources.join('\n').match(/\b[A-Z][A-Za-z]+\b/g))
+  expect(Object.keys(sentences).filter((word) => !given.has(word))).toEqual([])
 })
 
 it('names only commands and flags that exist', () => {
