@@ -1,8 +1,8 @@
 /** @import { Child } from './types.d.ts' */
 import { messageIn } from './api.js'
-import { fill, h } from './dom.js'
+import { fill, h, timeOf } from './dom.js'
 import { lookAhead, words } from './look-ahead.js'
-import { exactMoment, formatMoment } from './time.js'
+import { formatMoment } from './time.js'
 
 /** Shows a notice for six seconds; errors until they are dismissed. @param {string} text */
 export function notify(text, tone = 'good') {
@@ -112,8 +112,7 @@ function forecastOf({ namespace, ...assumed }) {
         'ul.events',
         {},
         ...following.slice(0, shownEvents).map(({ at, what, object, why }) => {
-          const when = h('time', { title: exactMoment(at) }, formatMoment(at))
-          return h('li', {}, when, ` ${object.kind} ${object.name}: ${words[what][0]}, ${why}`)
+          return h('li', {}, timeOf(at, formatMoment(at)), ` ${object.kind} ${object.name}: ${words[what][0]}, ${why}`)
         }),
       ),
       following.length > shownEvents && h('small', {}, `and ${following.length - shownEvents} more`),

@@ -1,4 +1,5 @@
 /** @import { Attribute, Child, ElementOf } from './types.d.ts' */
+import { exactMoment, timeText } from './time.js'
 
 /**
  * Builds an element. Children become text nodes unless they are nodes already, so nothing from the API is ever read as markup.
@@ -80,6 +81,11 @@ export function pill(text, tone = 'plain') {
 /** A state as people read it: `Awaiting approval` for `AwaitingApproval`. @param {string} state */
 export function stateWords(state) {
   return state.replaceAll(/(?<=[a-z])[A-Z](?=[a-z])/g, (letter) => ` ${letter.toLowerCase()}`)
+}
+
+/** A time as a text, with the exact instant on hover. @param {number} at @param {string} text */
+export function timeOf(at, text) {
+  return h('time', { dateTime: timeText(at), title: exactMoment(at) }, text)
 }
 
 /** A definition list. @param {readonly (readonly [string, Child])[]} facts */

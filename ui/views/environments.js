@@ -4,17 +4,9 @@
 /** @import { Child, View } from '../types.d.ts' */
 import { ask, patch, request } from '../api.js'
 import { confirm } from '../dialogs.js'
-import { factList, h, link } from '../dom.js'
+import { factList, h, link, timeOf } from '../dom.js'
 import { objectHref } from '../objects.js'
-import {
-  exactMoment,
-  formatAhead,
-  formatDistance,
-  formatMoment,
-  parseTime,
-  timeText,
-  withReadableTimes,
-} from '../time.js'
+import { formatAhead, formatDistance, formatMoment, parseTime, timeText, withReadableTimes } from '../time.js'
 import { toneOf } from '../tones.js'
 import { weekChart } from '../week-chart.js'
 import { actionButton, cardHead, cardsView } from './cards.js'
@@ -208,5 +200,5 @@ function confirmDelete(environment) {
 /** @param {string | undefined} text @param {(at: number, now: number) => string} format */
 function moment(text, format) {
   const at = parseTime(text)
-  return at === undefined ? undefined : h('time', { dateTime: text, title: exactMoment(at) }, format(at, Date.now()))
+  return at === undefined ? undefined : timeOf(at, format(at, Date.now()))
 }

@@ -3,7 +3,7 @@
 /** @import { Ref, View } from '../types.d.ts' */
 import { ask, messageIn } from '../api.js'
 import { notify } from '../dialogs.js'
-import { factList, fill, h, pill } from '../dom.js'
+import { factList, fill, h, pill, timeOf } from '../dom.js'
 import { managedItemsOf } from '../managed-items.js'
 import { readObject, refIn, yamlOf } from '../objects.js'
 import { rightsOf } from '../rights.js'
@@ -163,13 +163,7 @@ function yamlPart(object, yaml) {
 
 /** @param {readonly Past[]} past */
 function historyPart(past) {
-  const line = (/** @type {Past} */ { at, what }) =>
-    h(
-      'li',
-      {},
-      h('time', { dateTime: new Date(at).toISOString(), title: exactMoment(at) }, formatMoment(at)),
-      ` ${what}`,
-    )
+  const line = (/** @type {Past} */ { at, what }) => h('li', {}, timeOf(at, formatMoment(at)), ` ${what}`)
   return [
     h('h2', {}, 'History'),
     past.length === 0 ? emptyNote('Nothing is known of its past.') : h('ul.events.card', {}, ...past.map(line)),

@@ -173,7 +173,12 @@ function attentionRow(attention, parts) {
   const { what, object, why, url = '', at } = attention
   const [sign, word, tone] = needs[what]
   const now = Date.now()
-  const time = at === undefined ? '' : what === 'due' ? `deleted ${formatAhead(at, now)}` : formatDistance(at, now)
+  const time =
+    at === undefined
+      ? ''
+      : what === 'due'
+        ? nextText({ what: 'deleted', at, isEnd: true }, now)
+        : formatDistance(at, now)
   return h(
     'li',
     {},

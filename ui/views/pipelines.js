@@ -5,7 +5,7 @@
 /** @import { Child } from '../types.d.ts' */
 import { ask, pause, session } from '../api.js'
 import { confirm } from '../dialogs.js'
-import { h, link, pill, stateWords } from '../dom.js'
+import { h, link, pill, stateWords, timeOf } from '../dom.js'
 import { drawGraph } from '../graph.js'
 import { kinds } from '../kinds.js'
 import { objectHref } from '../objects.js'
@@ -184,7 +184,13 @@ function requestsOf(pipeline) {
   const rows = requests.map(({ at, by, decision, environment, revision, result, comment }) => {
     const time = parseTime(at)
     const what = `${decision}${revision ? ` ${shortRevision(revision)}` : ''}`
-    const cells = [time === undefined ? '' : formatMoment(time), by, what, environment.replace('*', 'all'), result]
+    const cells = [
+      time === undefined ? '' : timeOf(time, formatMoment(time)),
+      by,
+      what,
+      environment.replace('*', 'all'),
+      result,
+    ]
     return h('tr', {}, ...[...cells, comment ?? ''].map((text) => h('td', {}, text)))
   })
   const titles = ['When', 'By', 'Request', 'Environment', 'Result', 'Comment']

@@ -7,7 +7,7 @@ import { fill, h, pill } from '../dom.js'
 import { managedItemsOf } from '../managed-items.js'
 import { objectLink } from '../objects.js'
 import { rightsOf } from '../rights.js'
-import { formatDistance, formatMoment, nowText, parseTime, withReadableTimes } from '../time.js'
+import { exactMoment, formatDistance, formatMoment, nowText, parseTime, withReadableTimes } from '../time.js'
 import { actionButton, emptyNote, titleOf } from './cards.js'
 import { eventsAbout, eventsPart } from './object.js'
 
@@ -138,7 +138,7 @@ function soonText(mirror) {
     : `${due} due in the next 24 hours stay${due === 1 ? 's' : ''}.`
 }
 
-/** @typedef {{ title: string, state: string[], text: string, action: string, tone: string, onAsk: () => void }} Switch */
+/** @typedef {{ title: string, state: string[], text: string, at?: number, action: string, tone: string, onAsk: () => void }} Switch */
 
 /** @param {DoorState} state @param {Mirror} mirror @returns {Switch} */
 function breakerSwitch(state, mirror) {
@@ -152,6 +152,7 @@ function breakerSwitch(state, mirror) {
         ? [`open in ${countOf(circuits.length, 'namespace')}`, 'bad']
         : ['closed', 'good'],
     text: breakerText(state),
+    at: isOpen ? state.openedAt : state.closedAt,
     action: isStopped ? 'Close breaker' : 'Open breaker',
     tone: isStopped ? 'danger' : '',
     onAsk: () => (isStopped ? closeBreaker(circuits, mirror) : openBreaker(mirror)),
@@ -250,12 +251,12 @@ function dryRunSwitch({ isDryRun }, mirror) {
 const access = { verb: 'patch', group: '', resource: 'configmaps', namespace: 'sojourn-system', name: 'sojourn-door' }
 
 /** @param {Switch} options @param {string} denied */
-function switchCard({ title, state: [word = '', colour], text, action, tone, onAsk }, denied) {
+function switchCard({ title, state: [word = '', colour], text, at, action, tone, onAsk }, denied) {
   return h(
     'article.card',
     { 'aria-label': title },
     h('header', {}, h('h2', {}, title), pill(word, colour)),
-    h('p', {}, text),
+    h('p', { title: exactMoment(at) }, text),
     h('div.actions', {}, actionButton(action, onAsk, { tone, denied })),
   )
 }

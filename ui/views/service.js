@@ -1,10 +1,10 @@
 /** @import { Mirror } from '../mirror.js' */
 /** @import { Rights } from './cards.js' */
-/** @import { Service, View } from '../types.d.ts' */
+/** @import { Child, Service, View } from '../types.d.ts' */
 import { messageIn, patch } from '../api.js'
 import { dayChart, lastDayOf } from '../day-chart.js'
 import { confirm } from '../dialogs.js'
-import { factList, fill, h, pill } from '../dom.js'
+import { factList, fill, h, pill, timeOf } from '../dom.js'
 import { rightsOf } from '../rights.js'
 import { callersOf, failureOf, faultOf, serviceStateOf, workloadOf } from '../service-state.js'
 import { exactMoment, formatAhead, formatDistance, formatMoment, timeText } from '../time.js'
@@ -156,15 +156,15 @@ export function whatNext({ state, next }, now) {
  * @param {Service} service
  * @param {ReturnType<typeof serviceStateOf>} current
  * @param {number} now
- * @returns {[string, string][]}
+ * @returns {[string, Child][]}
  */
 export function factsOf(service, { replicas, lastUsedAt }, now) {
   const callers = callersOf(service)
   return [
     ['Domains', service.metadata.annotations?.['proxless/domains'] ?? 'its own name'],
-    ...(callers ? /** @type {[string, string][]} */ ([['Callers', callers.word]]) : []),
+    ...(callers ? /** @type {[string, Child][]} */ ([['Callers', callers.word]]) : []),
     ['Replicas', String(replicas)],
-    ['Last used', lastUsedAt === undefined ? 'not yet' : formatDistance(lastUsedAt, now)],
+    ['Last used', lastUsedAt === undefined ? 'not yet' : timeOf(lastUsedAt, formatDistance(lastUsedAt, now))],
   ]
 }
 
