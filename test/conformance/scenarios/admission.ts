@@ -250,5 +250,68 @@ export const podSecurity: Scenario = {
     pod('volume', secure, { volumes: [{ name: 'host', hostPath: { path: '/' } }] }),
     labelled({ 'pod-security.kubernetes.io/enforce': 'privileged', 'pod-security.kubernetes.io/warn': 'restricted' }),
     only(pod('plain')),
+    labelled({ 'pod-security.kubernetes.io/enforce': 'Restricted' }),
+    labelled({
+      'pod-security.kubernetes.io/enforce': 'baseline',
+      'pod-security.kubernetes.io/enforce-version': '1.30',
+    }),
+  ],
+}
+
+const ingressClasses = '/apis/networking.k8s.io/v1/ingressclasses'
+const statefulSet = (name: string, claim: string): Step => ({
+  method: 'POST',
+  path: '/apis/apps/v1/namespaces/NS/statefulsets',
+  body: {
+    apiVersion: 'apps/v1',
+    kind: 'StatefulSet',
+    metadata: { name },
+    spec: {
+      selector: { matchLabels: { a: 'b' } },
+      serviceName: 's',
+      template: {
+        metadata: { labels: { a: 'b' } },
+        spec: { containers: [{ name: 'c', image: 'i', volumeMounts: [{ name: 'data', mountPath: '/data' }] }] },
+      },
+      volumeClaimTemplates: [
+        {
+          metadata: { name: claim },
+          spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } },
+        },
+      ],
+    },
+  },
+})
+
+/** What objects refer to, or get by default. */
+export const references: Scenario = {
+  name: 'references',
+  steps: [
+    account,
+    pod('important', {}, { priority: 5 }),
+    statefulSet('database', 'data'),
+    statefulSet('mistaken', 'other'),
+    {
+      method: 'POST',
+      path: ingressClasses,
+      body: {
+        apiVersion: 'networking.k8s.io/v1',
+        kind: 'IngressClass',
+        metadata: { name: 'NS', annotations: { 'ingressclass.kubernetes.io/is-default-class': 'true' } },
+        spec: { controller: 'example.com/c' },
+      },
+      unlike: true,
+    },
+    {
+      method: 'POST',
+      path: '/apis/networking.k8s.io/v1/namespaces/NS/ingresses',
+      body: {
+        apiVersion: 'networking.k8s.io/v1',
+        kind: 'Ingress',
+        metadata: { name: 'i' },
+        spec: { defaultBackend: { service: { name: 's', port: { number: 80 } } } },
+      },
+    },
+    { method: 'DELETE', path: `${ingressClasses}/NS`, unlike: true },
   ],
 }

@@ -1,5 +1,5 @@
 import type { Scenario } from '../target.ts'
-import { admissionPolicies, limits, podSecurity } from './admission.ts'
+import { admissionPolicies, limits, podSecurity, references } from './admission.ts'
 import { access } from './access.ts'
 import { builtins, customResources, definitionFaults, ruleCosts } from './kinds.ts'
 import { lifecycle, lists, patches } from './objects.ts'
@@ -34,6 +34,7 @@ export const scenarios: readonly Scenario[] = [
   admissionPolicies,
   limits,
   podSecurity,
+  references,
   forms,
   serviceAddresses,
   warnings,
