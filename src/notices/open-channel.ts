@@ -11,7 +11,7 @@ import type { Clock } from '../runtime/time/clock.ts'
 import { mailboxOf } from './addresses.ts'
 import { eventChannel } from './event-channel.ts'
 import type { Channel, Letter, Notice } from './notice.ts'
-import { slackChannel } from './slack-channel.ts'
+import { slackChannel } from './slack.ts'
 import { smtpChannel } from './smtp-channel.ts'
 import { webhookChannel } from './webhook-channel.ts'
 

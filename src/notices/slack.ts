@@ -1,3 +1,4 @@
+import type { Http } from '../runtime/http/http.ts'
 import {
   cleanupWords,
   dateText,
@@ -5,11 +6,35 @@ import {
   oneLine,
   reasonsOf,
   subjectOf,
+  type Channel,
   type Notice,
   type NoticeItem,
 } from './notice.ts'
+import { post } from './post.ts'
 
 const maxItems = 20
+
+/** Posts notices to a Slack incoming webhook. */
+export function slackChannel(
+  name: string,
+  users: Readonly<Record<string, string>>,
+  { url, http }: { readonly url: () => Promise<string>; readonly http: Http },
+): Channel {
+  return {
+    name,
+    audience: 'group',
+    async send(notice, signal) {
+      const target = await url()
+      for (const message of slackMessages(notice, users))
+        await post(http, target, {
+          headers: { 'content-type': 'application/json' },
+          body: JSON.stringify(message),
+          signal,
+        })
+      return { accepted: [`slack:${name}`], rejected: [] }
+    },
+  }
+}
 
 /** The messages of one notice: Slack takes at most fifty blocks each. */
 export function slackMessages(

@@ -1,9 +1,9 @@
 import { createHmac } from 'node:crypto'
+import { formatTime } from '../kube/time.ts'
 import type { ChannelSpec } from '../apis/notification-channel.ts'
 import type { Http } from '../runtime/http/http.ts'
 import type { Clock } from '../runtime/time/clock.ts'
-import { noticeCloudEvent, noticeJson } from './cloud-event.ts'
-import type { Channel } from './notice.ts'
+import { cleanupWords, type Channel, type Notice } from './notice.ts'
 import { post } from './post.ts'
 
 /** Posts notices as JSON or CloudEvents; with a key, signed over method, path, time and body. */
@@ -29,6 +29,37 @@ export function webhookChannel(
       await post(http, url, { headers, body, signal })
       return { accepted: [`webhook:${name}`], rejected: [] }
     },
+  }
+}
+
+/** A notice as a CloudEvent 1.0 in its JSON form. */
+function noticeCloudEvent(notice: Notice, now: number): Record<string, unknown> {
+  const { component, eventType } = notice.words ?? cleanupWords
+  return {
+    specversion: '1.0',
+    id: notice.messageId.slice(1, -1),
+    source: `sojourn/${component}/${encodeURIComponent(notice.policy)}`,
+    type: `${eventType}.${notice.kind}`,
+    time: formatTime(now),
+    datacontenttype: 'application/json',
+    data: noticeJson(notice),
+  }
+}
+
+/** A notice as plain JSON. */
+export function noticeJson({ kind, policy, to, items, part, parts, docsUrl }: Notice): Record<string, unknown> {
+  return {
+    kind,
+    policy,
+    owners: to,
+    part,
+    parts,
+    ...(docsUrl ? { docsUrl } : {}),
+    resources: items.map(({ deletionAt, generation: _, object: __, otherPolicies, ...item }) => ({
+      ...item,
+      otherPolicies: otherPolicies.map(({ name }) => name),
+      deletedFrom: formatTime(deletionAt),
+    })),
   }
 }
 

@@ -22,7 +22,7 @@ import type { Config, Role } from '../config/config.ts'
 import { creatorPolicy, recordPolicy, recordProof } from '../../tenancy/creator-proof.ts'
 import { ledRoles, type Leads } from './leadership.ts'
 import { Lifecycle } from './lifecycle.ts'
-import { metricsRoute } from './metrics-route.ts'
+import type { Route } from '../../runtime/http/route.ts'
 import { createNetworks, type Networks } from './networks.ts'
 import type { ExternalPorts } from '../../forecast/recorded-ports.ts'
 import { RouteTable } from './route-table.ts'
@@ -128,6 +128,20 @@ export function createInstance(options: InstanceOptions): Instance {
   const [deleting] = config.only.filter((role) => canDelete([role]))
   if (deleting) lifecycle.run(deleting, settler(instance, deleting))
   return instance
+}
+
+/** `GET /metrics` for Prometheus; needs the right to `get` that path. */
+function metricsRoute(metrics: Metrics): Route {
+  return {
+    method: 'GET',
+    path: '/metrics',
+    handle: () =>
+      Promise.resolve({
+        status: 200,
+        headers: { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' },
+        body: metrics.render(),
+      }),
+  }
 }
 
 /** The keys that encrypt the data of Secrets in records, if records keep it. */

@@ -1,6 +1,8 @@
 import type { ProcessParts } from '../../runtime/process-parts.ts'
 import { placeOf } from '../../kube/object.ts'
 import { pods } from '../../kube/core-types.ts'
+import { once } from 'node:events'
+import { createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { ignoring } from '../../kube/status-error.ts'
 import { formatTime } from '../../kube/time.ts'
@@ -9,7 +11,6 @@ import { hasSimulated, type Container, type ContainerStatus, type Pod, type PodC
 import { apiAccess } from './api-access.ts'
 import { containerEnvironment } from './container-environment.ts'
 import { ContainerRunner } from './container-runner.ts'
-import { freePort } from './free-port.ts'
 import { portsAnnotation, simulatedMark, type PortMap } from '../ports-annotation.ts'
 
 export interface PodRunnerPorts extends Pick<ProcessParts, 'client' | 'clock' | 'log' | 'events'> {
@@ -290,6 +291,14 @@ function closedGatesOf({ spec, status }: Pod): readonly string[] {
 }
 
 const loopback = '127.0.0.1'
+
+/** A loopback port that is free at this moment. */
+async function freePort(): Promise<number> {
+  await using server = createServer().listen(0, loopback)
+  await once(server, 'listening')
+  return (server.address() as AddressInfo).port
+}
+
 /** Of Pods without processes: programs of this machine listen at the other one, this server among them. */
 const unusedLoopback = '127.0.0.2'
 
