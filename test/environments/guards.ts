@@ -29,6 +29,7 @@ export const guards: readonly Guard[] = [
     ['announces with the whole warning, however late it looks', 'date: Math.max(due.at, now + warnMs)', 'date: due.at'],
     ['never moves the date nearer', 'if (due.at > announcement.date)', 'if (due.at !== announcement.date)'],
     ['announces another reason anew', 'Math.max(announcement.date, now + warnMs)', 'due.at'],
+    ['leaves the whole grace to an old Namespace', 'Math.max(pull.closedAt, facts.managedSince)', 'pull.closedAt'],
     ['withdraws instead of moving', 'return isSame && now >= due.at', 'return now >= due.at'],
     [
       'deletes for a closed pull request at the announced date',

@@ -51,7 +51,11 @@ export function classController({ client, informers, ports }: ClusterPorts): Con
     if (now < restUntil) return wakeAt(restUntil)
     const unseen = selectedBy(self).filter(({ metadata }) => environments.errorIn(metadata.name))
     const mine = environments.byIndex('class', name).filter(({ status }) => !status?.deletion)
-    const health = healthOf(self, { rivals: rivalsOf(self), unseen, missing: missingIn(self), unread: unreadOf(mine) })
+    const health = healthOf(self, {
+      rivals: rivalsOf(self),
+      missing: missingIn(self),
+      notes: [...unseenNotes(unseen), ...unreadNotes(mine)],
+    })
     const status = { ...self.status, environments: mine.length, ...healthStatus(self, health, now) }
     if (deepEqual(self.status ?? {}, status)) return settled
     writtenAt.set(name, now)
@@ -83,32 +87,31 @@ export function classController({ client, informers, ports }: ClusterPorts): Con
   function rivalsOf(self: EnvironmentClass): readonly string[] {
     const selected = new Set(selectedBy(self))
     const others = classes.list().filter(({ metadata }) => metadata.name !== self.metadata.name)
-    return others
-      .filter((each) => selectedBy(each).some((home) => selected.has(home)))
-      .map((each) => each.metadata.name)
+    const overlaps = (each: EnvironmentClass) => selectedBy(each).some((home) => selected.has(home))
+    return others.filter(overlaps).map(({ metadata }) => metadata.name)
   }
 }
 
-interface Findings {
-  /** Classes that select some of the same Namespaces. */
-  readonly rivals: readonly string[]
-  /** Namespaces that this process may not look into. */
-  readonly unseen: readonly StoredObject[]
-  readonly missing: readonly string[]
-  /** Why pull requests of its environments cannot be read. */
-  readonly unread: readonly string[]
-}
-
-function unreadOf(environments: readonly Environment[]): readonly string[] {
-  return environments.flatMap(({ metadata, status }) => {
-    const known = findCondition(status?.conditions, 'PullRequestKnown')
-    return known?.status === 'False'
-      ? [`the pull request of ${metadata.namespace} cannot be read: ${known.message}`]
-      : []
+/** Why pull requests of environments cannot be read: one of them, and how many more. */
+function unreadNotes(environments: readonly Environment[]): readonly string[] {
+  const unread = environments.flatMap(({ metadata, status }) => {
+    const { status: known, message } = findCondition(status?.conditions, 'PullRequestKnown') ?? {}
+    return known === 'False' ? [`the pull request of ${metadata.namespace} cannot be read: ${message}`] : []
   })
+  const more = unread.length > 1 ? [`${unread.length - 1} more cannot be read`] : []
+  return [...unread.toSorted().slice(0, 1), ...more]
 }
 
-function healthOf({ spec }: EnvironmentClass, { rivals, unseen, missing, unread }: Findings) {
+/** Which Namespaces this process may not look into. */
+function unseenNotes(unseen: readonly StoredObject[]): readonly string[] {
+  const names = unseen.map(({ metadata }) => metadata.name).toSorted()
+  const list = `${names.slice(0, 5).join(', ')}${names.length > 5 ? ` and ${names.length - 5} more` : ''}`
+  return names.length > 0 ? [`Sojourn may not list and watch environments in the namespaces ${list}`] : []
+}
+
+type Findings = Readonly<Record<'rivals' | 'missing' | 'notes', readonly string[]>>
+
+function healthOf({ spec }: EnvironmentClass, { rivals, missing, notes }: Findings) {
   const { problems } = readClass(spec)
   if (problems.length > 0) {
     const message = problems.map((problem) => `${problem.field}: ${problem.message}`).join('; ')
@@ -116,15 +119,7 @@ function healthOf({ spec }: EnvironmentClass, { rivals, unseen, missing, unread 
   }
   if (missing.length > 0)
     return { health: 'not-ready', reason: 'ReferenceNotFound', message: missing.join('; ') } as const
-  const names = unseen.map(({ metadata }) => metadata.name).toSorted()
-  const list = `${names.slice(0, 5).join(', ')}${names.length > 5 ? ` and ${names.length - 5} more` : ''}`
-  const parts = [
-    rivals.length > 0
-      ? `the older class decides for Namespaces that it and ${rivals.join(', ')} both select`
-      : 'its environments follow it',
-    ...(names.length > 0 ? [`Sojourn may not list and watch environments in the namespaces ${list}`] : []),
-    ...unread.toSorted().slice(0, 1),
-    ...(unread.length > 1 ? [`${unread.length - 1} more cannot be read`] : []),
-  ]
-  return { health: 'ready', reason: rivals.length > 0 ? 'Overlapping' : 'InForce', message: parts.join('; ') } as const
+  const overlap = `the older class decides for Namespaces that it and ${rivals.join(', ')} both select`
+  const message = [rivals.length > 0 ? overlap : 'its environments follow it', ...notes].join('; ')
+  return { health: 'ready', reason: rivals.length > 0 ? 'Overlapping' : 'InForce', message } as const
 }

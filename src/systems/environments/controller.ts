@@ -288,7 +288,7 @@ export class EnvironmentsController {
       const isCounted = channels.length > 0 && waiting.length <= maxCounted && !this.#options.assumesPulls
       const announced = []
       for (const self of waiting) announced.push(await this.#announced(self, { now, isCounted }))
-      const telling = await tell(announced, { channels: channels.map(openChannel), owner, log: ports.log })
+      const telling = await tell(announced, owner, { channels: channels.map(openChannel), log: ports.log })
       if (!telling.isTold) for (const slot of slots) this.#toldAt.delete(slot)
       for (const [index, self] of waiting.entries()) {
         const date = announced[index]?.self.status?.announcement?.date

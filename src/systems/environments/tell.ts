@@ -53,11 +53,8 @@ export interface Telling extends Told {
 /** Sends one notice about all these environments of one owner. */
 export async function tell(
   announced: readonly Announced[],
-  {
-    channels,
-    owner,
-    log,
-  }: { readonly channels: readonly Channel[]; readonly owner: string | undefined; readonly log: Logger },
+  owner: string | undefined,
+  { channels, log }: { readonly channels: readonly Channel[]; readonly log: Logger },
 ): Promise<Omit<Telling, 'date' | 'now'>> {
   const notice = noticeOf(announced, owner)
   const { messageId } = notice

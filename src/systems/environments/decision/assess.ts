@@ -142,6 +142,7 @@ function stayFacts(observed: Observed, status: EnvironmentStatus, { rules, aroun
   return {
     rules,
     createdAt,
+    managedSince: parseTime(environment.metadata.creationTimestamp) ?? now,
     lastUsedAt: parseTime(status.lastUsedAt) ?? now,
     deployedAt: parseTime(status.deployed?.at) ?? createdAt,
     isUseVisible: useProblem(observed) === undefined,

@@ -17,6 +17,7 @@ function facts(given: Partial<StayFacts> = {}): StayFacts {
   return {
     rules,
     createdAt: now - 10 * day,
+    managedSince: now - 10 * day,
     lastUsedAt: now,
     deployedAt: now,
     isUseVisible: true,
@@ -124,6 +125,11 @@ describe('the stay of an environment', () => {
       'announces a closed pull request without a warning',
       { pull: closed },
       { do: 'announce', reason: 'pull-request-closed', date: now },
+    ],
+    [
+      'leaves the whole grace to an old Namespace of a closed pull request that is labelled now',
+      { pull: { ...closed, closedAt: now - 30 * day }, managedSince: now },
+      { do: 'stay', due: { reason: 'pull-request-closed', at: now + hour } },
     ],
     [
       'deletes a closed one after one attempt to tell',
@@ -235,7 +241,7 @@ interface Step {
 
 function live(steps: readonly Step[]): void {
   let at = now
-  let mine = facts({ createdAt: now, lastUsedAt: now })
+  let mine = facts({ createdAt: now, managedSince: now, lastUsedAt: now })
   let lastMailAt = -Infinity
   const toldDates: TellingFacts[] = []
   for (const step of steps) {

@@ -5,6 +5,8 @@ import type { ClassRules } from './rules.ts'
 export interface StayFacts {
   readonly rules: ClassRules
   readonly createdAt: number
+  /** Since when there is an Environment for it: a label on an old Namespace deletes nothing at once. */
+  readonly managedSince: number
   readonly lastUsedAt: number
   readonly deployedAt: number
   /** False: a sign of use that the class lists cannot be read. */
@@ -149,7 +151,7 @@ function* ruleDues({ rules, pull, ...facts }: StayFacts): Generator<Due> {
   const { closedMs, staleMs, afterMs, since } = rules
   const isClosed = pull?.state === 'closed' || pull?.state === 'merged'
   if (isClosed && closedMs !== undefined && pull.closedAt !== undefined)
-    yield { reason: 'pull-request-closed', at: pull.closedAt + closedMs }
+    yield { reason: 'pull-request-closed', at: Math.max(pull.closedAt, facts.managedSince) + closedMs }
   if (pull && staleMs !== undefined)
     yield { reason: 'pull-request-stale', at: Math.max(pull.headChangedAt ?? 0, facts.lastUsedAt) + staleMs }
   const from = { LastUsed: facts.lastUsedAt, Created: facts.createdAt, LastDeployed: facts.deployedAt }[since]

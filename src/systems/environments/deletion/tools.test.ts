@@ -304,10 +304,11 @@ describe('an environment that a tool deploys', () => {
 
   it('that is created again after its deletion says so, and the second time within an hour is held', async () => {
     const tool = application()
-    const { world, forge, ...started } = await deployed({ spec: { delete: { via: 'None' } }, tool })
+    const spec = { delete: { via: 'None' }, pullRequest: { graceAfterClose: '1m' } } as const
+    const { world, forge, ...started } = await deployed({ spec, tool })
     await using _started = started
     forge.close(42, world.clock.now())
-    await world.pass(hour + 5 * minute)
+    await world.pass(5 * minute)
     for (let life = 0; life < 2; life++) {
       expect(await exists(world)).toBe(false)
       await world.create(namespaceOf(home, { 'sojourn.dev/pull-request': pullUrl }))
