@@ -34,7 +34,7 @@ import { keepUrl } from './keep.ts'
 import type { Observed, Problem } from './decision/facts.ts'
 import type { PullAccess } from '../../forges/pull-requests.ts'
 import { recipientsOf, statusAfterTelling, tell, type Announced, type Telling } from './tell.ts'
-import { EnvironmentsObserver, optOutAnnotation } from './observe.ts'
+import { dayMs, EnvironmentsObserver, optOutAnnotation } from './observe.ts'
 import { EnvironmentPulls } from './environment-pulls.ts'
 
 export interface EnvironmentsOptions extends SystemPorts {
@@ -51,7 +51,6 @@ export interface EnvironmentsOptions extends SystemPorts {
 }
 
 const holdMs = 300_000
-const dayMs = 86_400_000
 /** How long until what cannot be read is looked at again. */
 const sightMs = 30_000
 const hourMs = 3_600_000

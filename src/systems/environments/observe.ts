@@ -17,7 +17,7 @@ import { countedIn, roomIn, type Room } from './decision/limits.ts'
 import { isExempt, readClass } from './decision/rules.ts'
 import { recipientsOf } from './tell.ts'
 
-const dayMs = 86_400_000
+export const dayMs = 86_400_000
 
 /** On the Namespace, `"false"`: it gets no Environment. */
 export const optOutAnnotation = 'sojourn.dev/environment'
