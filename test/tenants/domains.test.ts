@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { services } from '../../src/kube/core-types.ts'
+import { configMaps, services } from '../../src/kube/core-types.ts'
 import { findCondition, type Condition } from '../../src/kube/conditions.ts'
 import type { KubeObject } from '../../src/kube/object.ts'
 import { refTo } from './manifests.ts'
@@ -35,20 +35,33 @@ describe.each(worlds)('domains of Services: $name', ({ start }) => {
     for (const manifest of claim(user === 'tenant' ? 'a' : 'b', name, domains)) await world.create(user, manifest)
   }
 
+  /** How many domains are stored for namespace a. */
+  const heldByTenant = async () => (await stored()).match(/\\"namespace\\":\\"a\\"/g)?.length ?? 0
+  const stored = async () => {
+    const { items } = await world.as('administrator').list(configMaps, { namespace: 'sojourn-system' })
+    return JSON.stringify(items)
+  }
+
+  it('146: a tenant with very many domains leaves room for those of others, and is told', async () => {
+    const hosts = Array.from({ length: 20_000 }, (_, index) => `h${index}.c`).join()
+    await apply('tenant', 'c146', hosts)
+    const wrong = await until(() => condition('a', 'c146', 'sojourn.dev/OnDemand'))
+    expect(wrong.message).toContain('only the first 100 count')
+    for (let service = 0; service < 6; service++) {
+      const more = Array.from({ length: 100 }, (_, index) => `s${service}-${index}.example.org`).join()
+      await apply('tenant', `c146-${service}`, more)
+    }
+    await apply('neighbour', 'c146', 'c146.example.org')
+    await claimed('c146.example.org')
+    expect(await heldByTenant()).toBeLessThanOrEqual(500)
+    expect((await stored()).match(/\\"name\\":\\"c146\\",\\"uid/g)?.length ?? 0).toBeLessThanOrEqual(101)
+  })
+
   const condition = async (namespace: string, name: string, type: string) => {
     const found = await world.get(refTo(namespace, name, 'Service'))
     return findCondition((found?.status as { conditions?: readonly Condition[] } | undefined)?.conditions, type)
   }
-  const claimed = (host: string) =>
-    until(async () => {
-      const { items } = await world
-        .as('administrator')
-        .list(
-          { group: '', version: 'v1', kind: 'ConfigMap', plural: 'configmaps', namespaced: true },
-          { namespace: 'sojourn-system' },
-        )
-      return JSON.stringify(items).includes(`\\"${host}\\"`) || undefined
-    })
+  const claimed = (host: string) => until(async () => (await stored()).includes(`\\"${host}\\"`) || undefined)
   /** Waits until both Services are told of the conflict; what the later one is told. */
   const isLost = async (name: string) => {
     const lost = await until(() => condition('a', name, 'sojourn.dev/DomainConflict'))

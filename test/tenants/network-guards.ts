@@ -2,6 +2,12 @@ import { inFile, type Guard } from '../../scripts/guards/guard.ts'
 
 /** What keeps tenants' URLs out of internal networks, and domains with their owners. */
 export const networkGuards: readonly Guard[] = [
+  ...inFile('src/systems/activator/model/annotation-reader.ts', [
+    ['146: a tenant with very many domains', 'named.slice(0, maxDomains)', 'named.slice(0, 10 * maxDomains)'],
+  ]),
+  ...inFile('src/systems/activator/cluster/domain-store.ts', [
+    ['146: a tenant with very many domains', 'if (count > maxClaims) continue', ''],
+  ]),
   ...inFile('src/client/network-transport.ts', [
     [
       '141: reads no more',

@@ -28,6 +28,9 @@ export interface DomainStoreParts extends Pick<ProcessParts, 'client' | 'informe
 
 type DomainMap = StoredObject & { readonly data?: Readonly<Record<string, string>> }
 
+/** Of one namespace, those given up lately included: the ConfigMaps of all namespaces hold some 50,000. */
+const maxClaims = 500
+
 /** Keeps who has claimed which domain in ConfigMaps, so that the first claim wins whatever is annotated later. */
 export class DomainStore {
   readonly #parts: DomainStoreParts
@@ -150,9 +153,14 @@ function nextClaims(
     if (claims.isClaimedIn(claim.namespace, host)) next.set(host, withoutGone(claim))
     else if (now - goneSince < releaseAfterMs) next.set(host, { ...claim, goneSince })
   }
+  const counts = new Map<string, number>()
+  for (const { namespace } of next.values()) counts.set(namespace, (counts.get(namespace) ?? 0) + 1)
   for (const [host, owner] of claims.owners()) {
-    const known = next.get(host)
-    if (known?.namespace !== owner.namespace) next.set(host, { ...owner, since: now })
+    if (next.get(host)?.namespace === owner.namespace) continue
+    const count = (counts.get(owner.namespace) ?? 0) + 1
+    if (count > maxClaims) continue
+    counts.set(owner.namespace, count)
+    next.set(host, { ...owner, since: now })
   }
   return next
 }

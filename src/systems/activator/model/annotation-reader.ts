@@ -15,6 +15,8 @@ export interface ActivityProbe {
   readonly path: string
 }
 
+/** Of one Service: every replica compares them with those of all others. */
+const maxDomains = 100
 const namePattern = /^[a-z0-9](?:[-a-z0-9.]{0,251}[a-z0-9])?$/
 const appsKinds = new Set(['Deployment', 'StatefulSet', 'ReplicaSet'])
 
@@ -61,7 +63,10 @@ export class AnnotationReader {
   }
 
   domains(): string[] {
-    const hosts = this.list(annotation.domains).flatMap((written) => {
+    const named = this.list(annotation.domains)
+    if (named.length > maxDomains)
+      this.#wrong(annotation.domains, `names ${named.length} hosts, and only the first ${maxDomains} count`, undefined)
+    const hosts = named.slice(0, maxDomains).flatMap((written) => {
       const host = configuredHost(written)
       return host === undefined ? this.#wrong(annotation.domains, `"${written}" is not a host name`, []) : [host]
     })
