@@ -30,8 +30,6 @@ const sources = {
   countNamespace: `SELECT count(*) FROM head WHERE resource = ?1 AND ${inNamespace}`,
   countAllAt: `SELECT count(*) FROM (${pastRows(everywhere)})`,
   countNamespaceAt: `SELECT count(*) FROM (${pastRows(inNamespace)})`,
-  hasAny: 'SELECT 1 FROM head WHERE resource = ? LIMIT 1',
-  hasAnyIn: 'SELECT 1 FROM head WHERE resource = ? AND namespace = ? LIMIT 1',
   changes: `
     SELECT ${eventColumns} FROM log e LEFT JOIN log p ON p.revision = e.previous
     WHERE e.revision > ?2 AND e.revision <= ?3 AND e.resource = ?1 ORDER BY e.revision LIMIT ?4`,

@@ -76,7 +76,6 @@ export class SqliteTables {
     return {
       nextRevision: this.#revision + 1,
       get: (address) => this.get(address),
-      hasAny: (resource, namespace) => this.#hasAny(resource, namespace),
       dependentsOf: (uid, limit) => this.owners.dependentsOf(uid, limit),
       countBlocking: (uid) => this.owners.countBlocking(uid),
       addressOf: (uid) => this.owners.addressOf(uid),
@@ -196,13 +195,6 @@ export class SqliteTables {
   #setCompacted(revision: number): void {
     this.setMeta('compacted', revision)
     this.#compacted = revision
-  }
-
-  #hasAny(resource: string, namespace: string | undefined): boolean {
-    const id = this.#ids.get(resource)
-    if (id === undefined) return false
-    const { hasAny, hasAnyIn } = this.#statements
-    return (namespace === undefined ? hasAny.get(id) : hasAnyIn.get(id, namespace)) !== undefined
   }
 
   #isNewest(resource: string, at: number | undefined): boolean {

@@ -50,7 +50,6 @@ export interface View extends Omit<OwnerGraph, 'danglingOwners'> {
   /** The revision the first change of this decision will get. */
   readonly nextRevision: number
   get(address: Address): StoredRecord | undefined
-  hasAny(resource: string, namespace?: string): boolean
   /** What earlier attempts of this write learned outside the transaction; absent where nothing is asked. */
   readonly answers?: Map<string, unknown>
 }

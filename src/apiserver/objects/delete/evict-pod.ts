@@ -111,7 +111,6 @@ function after(view: View, changes: readonly Change[]): View {
   return {
     nextRevision: view.nextRevision + changes.length,
     get: (address) => changed(address) ?? view.get(address),
-    hasAny: (resource, namespace) => view.hasAny(resource, namespace),
     dependentsOf: (uid, limit) => view.dependentsOf(uid, limit),
     countBlocking: (uid) => view.countBlocking(uid),
     addressOf: (uid) => view.addressOf(uid),

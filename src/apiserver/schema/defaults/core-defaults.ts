@@ -1,4 +1,5 @@
-import { fill, items, optional, part, type Defaulter, type Json } from './fill.ts'
+import { fill, items, part, type Defaulter, type Json } from './fill.ts'
+import { given } from '../validation/parts/checks.ts'
 
 /** Defaults of the core group, without pods and workloads. */
 export const coreDefaults: Readonly<Record<string, Defaulter>> = {
@@ -9,8 +10,8 @@ export const coreDefaults: Readonly<Record<string, Defaulter>> = {
     if (metadata.name) part(metadata, 'labels')['kubernetes.io/metadata.name'] = metadata.name
   },
   'core/v1.Node': (node) => {
-    const status = optional(node, 'status')
-    const capacity = status && optional(status, 'capacity')
+    const status = given(node, 'status')
+    const capacity = status && given(status, 'capacity')
     if (status && capacity) fill(status, { allocatable: { ...capacity } })
   },
   'core/v1.PersistentVolume': (volume) =>
@@ -45,7 +46,7 @@ function fillLoadBalancer(service: Json, spec: Json): void {
 
 /** Moves the write-only `stringData` into `data`. */
 function mergeStringData(secret: Json): void {
-  const text = optional(secret, 'stringData')
+  const text = given(secret, 'stringData')
   if (!text) return
   const data = part(secret, 'data')
   for (const [key, value] of Object.entries(text)) {
@@ -56,11 +57,11 @@ function mergeStringData(secret: Json): void {
 
 function fillLimits(item: Json): void {
   if (item.type !== 'Container') return
-  const limits = { ...optional(item, 'default') }
-  const requests = { ...optional(item, 'defaultRequest') }
-  fill(limits, optional(item, 'max') ?? {})
+  const limits = { ...given(item, 'default') }
+  const requests = { ...given(item, 'defaultRequest') }
+  fill(limits, given(item, 'max') ?? {})
   fill(requests, limits)
-  fill(requests, optional(item, 'min') ?? {})
+  fill(requests, given(item, 'min') ?? {})
   if (Object.keys(limits).length > 0) item.default = limits
   if (Object.keys(requests).length > 0) item.defaultRequest = requests
 }

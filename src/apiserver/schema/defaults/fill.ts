@@ -28,9 +28,3 @@ export function items(object: Json, key: string): readonly Json[] {
   const value = object[key]
   return Array.isArray(value) ? value.filter(isRecord) : []
 }
-
-/** The object under a key, if there is one. */
-export function optional(object: Json, key: string): Json | undefined {
-  const value = object[key]
-  return isRecord(value) ? value : undefined
-}

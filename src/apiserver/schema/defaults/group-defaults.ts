@@ -1,4 +1,5 @@
-import { fill, optional, part, type Defaulter, type Json } from './fill.ts'
+import { fill, part, type Defaulter, type Json } from './fill.ts'
+import { given } from '../validation/parts/checks.ts'
 
 const rbac = 'rbac.authorization.k8s.io'
 
@@ -17,7 +18,7 @@ export const groupDefaults: Readonly<Record<string, Defaulter>> = {
     fill(spec, { policyTypes: hasEgress ? ['Ingress', 'Egress'] : ['Ingress'] })
   },
   'networking/v1.IngressClass': (ingressClass) => {
-    const parameters = optional(part(ingressClass, 'spec'), 'parameters')
+    const parameters = given(part(ingressClass, 'spec'), 'parameters')
     if (parameters) fill(parameters, { scope: 'Cluster' })
   },
   'apiextensions/v1.CustomResourceDefinition': fillDefinition,
@@ -27,7 +28,7 @@ function fillScaler(scaler: Json): void {
   const spec = part(scaler, 'spec')
   const cpu = { type: 'Resource', resource: { name: 'cpu', target: { type: 'Utilization', averageUtilization: 80 } } }
   fill(spec, { minReplicas: 1, metrics: [cpu] })
-  const behavior = optional(spec, 'behavior')
+  const behavior = given(spec, 'behavior')
   if (!behavior) return
   const percent = { type: 'Percent', value: 100, periodSeconds: 15 }
   fill(part(behavior, 'scaleUp'), {

@@ -1,10 +1,11 @@
-import { fill, items, optional, type Defaulter, type Json } from './fill.ts'
+import { fill, items, type Defaulter, type Json } from './fill.ts'
+import { given } from '../validation/parts/checks.ts'
 import { requestLimits } from './resources.ts'
 
 /** Defaults of pods, their containers and volumes. */
 export const podDefaults: Readonly<Record<string, Defaulter>> = {
   'core/v1.Pod': (pod) => {
-    const spec = optional(pod, 'spec')
+    const spec = given(pod, 'spec')
     if (!spec) return
     fill(spec, { enableServiceLinks: true })
     for (const container of allContainers(spec)) {
@@ -22,7 +23,7 @@ export const podDefaults: Readonly<Record<string, Defaulter>> = {
   'core/v1.EphemeralContainer': fillContainer,
   'core/v1.Volume': (volume) => {
     if (Object.keys(volume).every((key) => key === 'name')) volume.emptyDir = {}
-    const image = optional(volume, 'image')
+    const image = given(volume, 'image')
     if (image) fill(image, { pullPolicy: pullPolicyOf(image.reference) })
   },
 }

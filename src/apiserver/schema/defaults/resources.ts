@@ -1,5 +1,6 @@
 import { formatQuantity, parseQuantity } from '../../../kube/basics/quantity.ts'
-import { fill, optional, part, type Json } from './fill.ts'
+import { fill, part, type Json } from './fill.ts'
+import { given } from '../validation/parts/checks.ts'
 
 const milli = 1_000_000n
 
@@ -15,6 +16,6 @@ export function roundResources(list: Json): void {
 
 /** Requests default to the limits of a container. Changes its argument. */
 export function requestLimits(container: Json): void {
-  const limits = optional(part(container, 'resources'), 'limits')
+  const limits = given(part(container, 'resources'), 'limits')
   if (limits) fill(part(part(container, 'resources'), 'requests'), limits)
 }

@@ -1,4 +1,5 @@
-import { fill, items, optional, part, type Defaulter, type Json } from './fill.ts'
+import { fill, items, part, type Defaulter, type Json } from './fill.ts'
+import { given } from '../validation/parts/checks.ts'
 
 /** Defaults of apps and batch, and of ReplicationControllers. */
 export const workloadDefaults: Readonly<Record<string, Defaulter>> = {
@@ -18,8 +19,8 @@ export const workloadDefaults: Readonly<Record<string, Defaulter>> = {
   'apps/v1.StatefulSet': fillStatefulSet,
   'batch/v1.Job': fillJob,
   'core/v1.ReplicationController': (controller) => {
-    const template = optional(part(controller, 'spec'), 'template')
-    const labels = template && optional(part(template, 'metadata'), 'labels')
+    const template = given(part(controller, 'spec'), 'template')
+    const labels = template && given(part(template, 'metadata'), 'labels')
     if (!labels) return
     fill(part(controller, 'spec'), { selector: { ...labels } })
     fill(part(controller, 'metadata'), { labels: { ...labels } })
@@ -33,7 +34,7 @@ function fillStatefulSet(set: Json): void {
     strategy.type = 'RollingUpdate'
     part(strategy, 'rollingUpdate')
   }
-  const rolling = strategy.type === 'RollingUpdate' ? optional(strategy, 'rollingUpdate') : undefined
+  const rolling = strategy.type === 'RollingUpdate' ? given(strategy, 'rollingUpdate') : undefined
   if (rolling) fill(rolling, { partition: 0 })
   for (const claim of items(spec, 'volumeClaimTemplates'))
     fill(claim, { apiVersion: 'v1', kind: 'PersistentVolumeClaim' })
@@ -50,6 +51,6 @@ function fillJob(job: Json): void {
     podReplacementPolicy: spec.podFailurePolicy === undefined ? 'TerminatingOrFailed' : 'Failed',
     manualSelector: false,
   })
-  const labels = optional(part(part(spec, 'template'), 'metadata'), 'labels')
+  const labels = given(part(part(spec, 'template'), 'metadata'), 'labels')
   if (labels) fill(part(job, 'metadata'), { labels: { ...labels } })
 }
