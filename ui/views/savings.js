@@ -82,12 +82,7 @@ function reportParts(reports, { range, by, unit }) {
       notCounted(uncounted),
     ]
   // Currencies are never added.
-  const charts =
-    unit === 'cost'
-      ? Map.groupBy(rows, ({ currency }) => currency)
-          .values()
-          .toArray()
-      : [rows]
+  const charts = unit === 'cost' ? [...Map.groupBy(rows, ({ currency }) => currency).values()] : [rows]
   return [
     h('div.figures', {}, ...totals(rows)),
     toolbar,
