@@ -79,7 +79,7 @@ export function azureDevops(api: ForgeApi, { apiURL, project = '', name }: Repos
         comments: [{ parentCommentId: 0, content, commentType: 1 }],
         status: 1,
       })
-      return `${thread.id}/${thread.comments?.[0]?.id ?? 1}`
+      return `${thread.id.toFixed()}/${thread.comments?.[0]?.id ?? 1}`
     },
     async comments(number) {
       const path = query(`${pulls}/${number}/threads`, version)

@@ -52,11 +52,11 @@ export function bitbucketCloud(api: ForgeApi, { owner, name }: RepositoryAddress
     },
     update: (number, { title, body }) => api.send('PUT', `${pulls}/${number}`, { title, description: body }),
     comment: async (number, raw) =>
-      String((await api.send<CloudComment>('POST', `${pulls}/${number}/comments`, { content: { raw } })).id),
+      (await api.send<CloudComment>('POST', `${pulls}/${number}/comments`, { content: { raw } })).id.toFixed(),
     comments: async (number) =>
       (await all(query(`${pulls}/${number}/comments`, { pagelen: 100 }), (comment: CloudComment) => comment))
         .filter(({ deleted }) => !deleted)
-        .map(({ id, content }) => ({ id: String(id), text: content?.raw ?? '' })),
+        .map(({ id, content }) => ({ id: id.toFixed(), text: content?.raw ?? '' })),
     editComment: (number, id, raw) => api.send('PUT', `${pulls}/${number}/comments/${id}`, { content: { raw } }),
     setStatus: ({ headSHA = '' }, { name: key, state, description, url }) =>
       api.send('POST', `${repository}/commit/${headSHA}/statuses/build`, {

@@ -69,12 +69,12 @@ export function bitbucketServer(api: ForgeApi, { owner, name, apiURL }: Reposito
       await api.send('PUT', `${pulls}/${number}`, { version, title, description: body })
     },
     comment: async (number, text) =>
-      String((await api.send<BitbucketComment>('POST', `${pulls}/${number}/comments`, { text })).id),
+      (await api.send<BitbucketComment>('POST', `${pulls}/${number}/comments`, { text })).id.toFixed(),
     // Comments on the whole pull request are listed among its activities only.
     comments: async (number) =>
       (
         await all(`${pulls}/${number}/activities`, (one: { readonly comment?: BitbucketComment }) => one.comment)
-      ).flatMap((comment) => (comment ? [{ id: String(comment.id), text: comment.text ?? '' }] : [])),
+      ).flatMap((comment) => (comment ? [{ id: comment.id.toFixed(), text: comment.text ?? '' }] : [])),
     async editComment(number, id, text) {
       const path = `${pulls}/${number}/comments/${id}`
       const { version } = await api.get<BitbucketComment>(path)

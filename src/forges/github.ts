@@ -91,10 +91,10 @@ export function githubPulls(
     open: async (request: object) => toPullRequest(await api.send<GithubPull>('POST', `${repository}/pulls`, request)),
     update: (number, change) => api.send('PATCH', `${repository}/pulls/${number}`, change),
     comment: async (number, body) =>
-      String((await api.send<GithubComment>('POST', `${issues}/${number}/comments`, { body })).id),
+      (await api.send<GithubComment>('POST', `${issues}/${number}/comments`, { body })).id.toFixed(),
     comments: (number) =>
       all(query(`${issues}/${number}/comments`, paging), ({ id, body = '' }: GithubComment) => ({
-        id: String(id),
+        id: id.toFixed(),
         text: body,
       })),
     editComment: (_, id, body) => api.send('PATCH', `${issues}/comments/${id}`, { body }),

@@ -49,10 +49,10 @@ export function gitlab(api: ForgeApi, { owner, name }: RepositoryAddress): Forge
     },
     update: (number, { title, body }) => api.send('PUT', `${requests}/${number}`, { title, description: body }),
     comment: async (number, body) =>
-      String((await api.send<GitlabNote>('POST', `${requests}/${number}/notes`, { body })).id),
+      (await api.send<GitlabNote>('POST', `${requests}/${number}/notes`, { body })).id.toFixed(),
     comments: (number) =>
       all(query(`${requests}/${number}/notes`, { per_page: 100 }), ({ id, body = '' }: GitlabNote) => ({
-        id: String(id),
+        id: id.toFixed(),
         text: body,
       })),
     editComment: (number, id, body) => api.send('PUT', `${requests}/${number}/notes/${id}`, { body }),

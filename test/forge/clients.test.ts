@@ -81,6 +81,7 @@ describe.each(forgeTypes)('the client for %s', (type) => {
       const unavailable = { kind: 'Transient', message: expect.stringMatching(/^127\.0\.0\.1:\d+ did not answer as /) }
       await expect(open().get(number)).rejects.toMatchObject(unavailable)
       await expect(open().openPulls()).rejects.toMatchObject(unavailable)
+      await expect(open().comment(number, 'kept')).rejects.toMatchObject(unavailable)
       await expect(open().list({ head, base: 'main' })).rejects.toMatchObject(unavailable)
       // No checks, where the form allows that, keep a gate closed.
       const checks = await open()
