@@ -11,6 +11,7 @@ import {
   type AnnotatedSleep,
 } from '../systems/activator/model/sleep-annotations.ts'
 import type { RuledSleep } from '../systems/activator/views/service-state.ts'
+import type { ManagedItem } from './managed-items.ts'
 import type { Reader } from './reader.ts'
 
 /** What annotations say about the sleep of an object. */
@@ -37,6 +38,34 @@ export async function ruledSleepOf(reader: Reader, workload: StoredObject, now: 
   if (!rule || rule === 'excluded') return {}
   const schedule = await scheduleOf(reader, rule.awake)
   return { byHand: rule.byHand, ...(schedule ? { window: windowState(schedule, now) } : {}) }
+}
+
+/** A Namespace whose annotations put everything in it to sleep: what they want now, and until when. */
+export async function namespaceItem(
+  reader: Reader,
+  space: StoredObject,
+  now: number,
+): Promise<ManagedItem | undefined> {
+  const said = annotatedSleep(space)
+  if (!said || isExcluded(space)) return undefined
+  const [why = 'No sleep rule applies to it now', ...more] = [
+    ...byHand(said.byHand, now),
+    ...(await hours(reader, said.awake, '', now)),
+  ]
+  const schedule = await scheduleOf(reader, said.awake)
+  const window = schedule && windowState(schedule, now)
+  const hand = said.byHand && said.byHand.until > now ? said.byHand : undefined
+  const isAsleep = hand ? hand.power === 'Asleep' : window?.open === false
+  const at = hand?.until ?? (window?.open ? window.until : window?.nextOpenAt)
+  const what = isAsleep ? 'wakes' : 'falls asleep'
+  return {
+    object: { apiVersion: 'v1', kind: 'Namespace', name: space.metadata.name },
+    system: 'activator',
+    state: isAsleep ? 'Asleep' : 'Awake',
+    // What follows the hand is what the hours then say.
+    ...(at === undefined || hand ? {} : { next: { what, at } }),
+    why: `${[why, ...more].join('. ')}.`,
+  }
 }
 
 /** Why a workload or a Namespace sleeps or is awake by its annotations, and when that changes. */

@@ -15,6 +15,8 @@ import { ignoring } from '../kube/status-error.ts'
 import { systemClock } from '../runtime/time/clock.ts'
 import { pauseDeletions } from '../app/operations/deletion-switches.ts'
 import { explainObject } from './explain.ts'
+import { readManagedItems } from './managed-items.ts'
+import { Reader } from './reader.ts'
 import { registerKinds } from '../admission/register-kinds.ts'
 
 const lastTransitionTime = '2026-11-01T00:00:00Z'
@@ -58,6 +60,39 @@ async function said(type: ResourceType, name: string, as = client): Promise<stri
 function condition(type: string, status: string, message: string) {
   return { type, status, reason: 'Because', message, lastTransitionTime }
 }
+
+describe('a namespace that sleeps by its annotations', () => {
+  it('is told by status, with what happens next', async () => {
+    const closed = 'Mon-Sun 00:00-00:01 UTC'
+    for (const [name, annotations] of [
+      ['night', { 'sojourn.dev/awake': closed }],
+      ['by-hand', { 'sojourn.dev/awake': closed, 'sojourn.dev/awake-until': '2099-01-01T00:00:00Z' }],
+      ['no-such', { 'sojourn.dev/awake': 'office-hours' }],
+      ['excluded', { 'sojourn.dev/awake': closed, 'sojourn.dev/sleep': 'false' }],
+    ] as const)
+      await client.create(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name, annotations } })
+    const now = Date.UTC(2026, 10, 18, 12)
+    const told = async (namespace: string | undefined) =>
+      (await readManagedItems(new Reader(client), { namespace, now })).filter(
+        ({ object }) => object.kind === 'Namespace',
+      )
+    expect(await told('night')).toEqual([
+      {
+        object: { apiVersion: 'v1', kind: 'Namespace', name: 'night' },
+        system: 'activator',
+        state: 'Asleep',
+        next: { what: 'wakes', at: Date.UTC(2026, 10, 19) },
+        why: 'Outside the awake hours, which begin at 2026-11-19T00:00:00Z, in 12h.',
+      },
+    ])
+    const all = (await told(undefined)).map(({ object, state, why }) => `${object.name}: ${state}. ${why}`)
+    expect(all.toSorted()).toEqual([
+      expect.stringMatching(/^by-hand: Awake. Kept awake by hand until 2099-01-01T00:00:00Z. Outside the awake hours/),
+      expect.stringMatching(/^night: Asleep/),
+      'no-such: Awake. It stays awake: there is no WorkSchedule "office-hours".',
+    ])
+  })
+})
 
 describe('explain of an environment', () => {
   const at = (hours: number) => new Date(Date.now() + hours * 3_600_000).toISOString().replace(/\.\d+/, '')

@@ -105,8 +105,8 @@ export function itemSentences(
   asked: string,
   now: number,
 ): readonly string[] {
-  // explainEnvironment tells more.
-  if (system === 'environments') return []
+  // explainEnvironment and explainSleep tell more.
+  if (system === 'environments' || (system === 'activator' && object.kind === 'Namespace')) return []
   const whose = system === 'activator' && asked !== object.kind ? ` of service/${object.name}` : ''
   const policy = by === undefined ? '' : ` (CleanupPolicy ${by})`
   const said = `The ${system} says${whose} ${state}${policy}: ${why}`

@@ -1,4 +1,4 @@
-import { services } from '../kube/core-types.ts'
+import { namespaces, services } from '../kube/core-types.ts'
 import { bond, type Bond } from '../apis/bond.ts'
 import type { Cleaner } from '../apis/cleaner.ts'
 import { cleanerKinds } from '../apis/cleaner-kinds.ts'
@@ -14,7 +14,7 @@ import { readServiceSettings } from '../systems/activator/model/service-settings
 import { remarksOf, serviceStateOf } from '../systems/activator/views/service-state.ts'
 import { identityOf, shortRevision } from '../systems/promoter/model/revision.ts'
 import { candidateItem } from './candidate-item.ts'
-import { ruledSleepOf } from './explain-sleep.ts'
+import { namespaceItem, ruledSleepOf } from './explain-sleep.ts'
 import type { Reader } from './reader.ts'
 
 /** An object that Sojourn manages: its state, what happens to it next, when and why. */
@@ -38,7 +38,7 @@ export async function readManagedItems(
   reader: Reader,
   { namespace, now }: { readonly namespace: string | undefined; readonly now: number },
 ): Promise<readonly ManagedItem[]> {
-  const [cleaners, candidates, pipelines, bonds, environments, departures, readable] = await Promise.all([
+  const [cleaners, candidates, pipelines, bonds, environments, departures, readable, spaces] = await Promise.all([
     Promise.all(
       cleanerKinds.map(async (kind) => ({ kind, found: await reader.list<Cleaner>(kind.type, { namespace }) })),
     ),
@@ -48,6 +48,9 @@ export async function readManagedItems(
     reader.list<Environment>(environment.type, { namespace }),
     reader.list<Departure>(departure.type, { namespace, labelSelector: '!sojourn.dev/page' }),
     reader.list<StoredObject>(services, { namespace }),
+    namespace === undefined
+      ? reader.list<StoredObject>(namespaces)
+      : reader.peek<StoredObject>(namespaces, { name: namespace }).then((space) => (space ? [space] : [])),
   ])
   const onDemand = readable.filter((service) => isOnDemand(service) || missingTarget(service))
   const items = [
@@ -60,6 +63,7 @@ export async function readManagedItems(
       // A Cleaner has an item of its own, which says what it waits for.
       .filter(({ status, spec }) => status?.phase === 'Leaving' && !isCleaner(spec.object))
       .map(leavingItem),
+    ...(await Promise.all(spaces.map((space) => namespaceItem(reader, space, now)))).flatMap((item) => item ?? []),
     ...(await Promise.all(onDemand.map((service) => serviceItem(reader, service, { now, environments })))),
   ]
   return items.toSorted((left, right) => (left.next?.at ?? Infinity) - (right.next?.at ?? Infinity))
