@@ -7,7 +7,7 @@ import { Controller } from '../../runtime/controller/controller.ts'
 import { settled, wakeAt, type Outcome } from '../../runtime/controller/outcome.ts'
 import { nextCronTime } from '../../kube/calendar/cron.ts'
 import { endOf, type Job } from './jobs.ts'
-import { createNew, writeStatus, type WorkloadPorts } from '../ports.ts'
+import { createNew, writeStatus, whenRead, type WorkloadPorts } from '../ports.ts'
 import { deleteOwned } from '../delete.ts'
 import { ownerKeys } from '../adoption.ts'
 import { controllerRef, controllerUid } from '../types.ts'
@@ -56,7 +56,8 @@ class CronJobReconciler {
 
   async #reconcile(key: Key): Promise<Outcome> {
     const cron = this.#cronJobs.get(key.namespace, key.name)
-    if (!cron || cron.metadata.deletionTimestamp || !this.#jobs.synced) return settled
+    if (!cron || cron.metadata.deletionTimestamp) return settled
+    if (!this.#jobs.synced) return whenRead(this.#ports)
     const owned = this.#jobs.byIndex('controller', cron.metadata.uid)
     await this.#prune(cron, owned)
     if (cron.spec.suspend) {

@@ -4,7 +4,7 @@ import type { Controller } from '../../runtime/controller/controller.ts'
 import { settled, wakeAt, type Outcome } from '../../runtime/controller/outcome.ts'
 import { templateHash } from './deployments.ts'
 import { ownerController } from '../adoption.ts'
-import { createNew, writeStatus, type WorkloadPorts } from '../ports.ts'
+import { createNew, writeStatus, whenRead, type WorkloadPorts } from '../ports.ts'
 import { deleteOwned } from '../delete.ts'
 import { RevisionHistory, revisionLabel } from './revisions.ts'
 import { availability, isPodFinished, isPodReady, podOf, type Pod, type Workload } from '../types.ts'
@@ -25,7 +25,8 @@ export function daemonSetController(workloadPorts: WorkloadPorts): Controller {
 
   async function reconcile(key: Key): Promise<Outcome> {
     const set = sets.get(key.namespace, key.name)
-    if (!set || !claims.dependents.synced || !history.informer.synced) return settled
+    if (!set) return settled
+    if (!claims.dependents.synced || !history.informer.synced) return whenRead(workloadPorts)
     const mine = await claims.of(set)
     if (!set.metadata.deletionTimestamp) await adjust(key, set, mine)
     const { available, nextAt } = availability(mine, set.spec.minReadySeconds, ports.clock.now())

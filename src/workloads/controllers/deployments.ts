@@ -6,7 +6,7 @@ import { deepEqual } from '../../kube/patches/patch.ts'
 import type { Controller } from '../../runtime/controller/controller.ts'
 import { settled, wakeAt, type Outcome } from '../../runtime/controller/outcome.ts'
 import { ownerController, type OwnerController } from '../adoption.ts'
-import { createNew, writeStatus, type WorkloadPorts } from '../ports.ts'
+import { createNew, writeStatus, whenRead, type WorkloadPorts } from '../ports.ts'
 import { deleteOwned } from '../delete.ts'
 import { deploymentStatus, type Deployment } from './deployment-status.ts'
 import { planRollout } from './rollout.ts'
@@ -41,7 +41,8 @@ class DeploymentReconciler {
   async #reconcile(key: Key): Promise<Outcome> {
     const { owners, claims } = this.#own
     const deployment = owners.get(key.namespace, key.name)
-    if (!deployment || deployment.metadata.deletionTimestamp || !claims.dependents.synced) return settled
+    if (!deployment || deployment.metadata.deletionTimestamp) return settled
+    if (!claims.dependents.synced) return whenRead(this.#ports)
     const claimed = await claims.of(deployment)
     const owned = claimed.filter(({ metadata }) => !metadata.deletionTimestamp)
     const current = owned.find((set) => isOfTemplate(set, deployment.spec.template))

@@ -4,7 +4,7 @@ import { selects } from '../../kube/selector.ts'
 import { Controller } from '../../runtime/controller/controller.ts'
 import { settled, wakeAt, type Outcome } from '../../runtime/controller/outcome.ts'
 import { disruptionStatus, nextRecount, type DisruptionBudget, type Observed } from './disruption-status.ts'
-import { writeStatus, type WorkloadPorts } from '../ports.ts'
+import { writeStatus, whenRead, type WorkloadPorts } from '../ports.ts'
 import { type Pod, type Workload } from '../types.ts'
 
 /** Keeps `disruptionsAllowed` of PodDisruptionBudgets current; the API server decrements it with each eviction. */
@@ -34,8 +34,8 @@ export function disruptionBudgetController({ client, informers, ports }: Workloa
 
   async function reconcile(key: Key): Promise<Outcome> {
     const budget = budgets.get(key.namespace, key.name)
-    const isSynced = running.synced && owners.every(({ informer }) => informer.synced)
-    if (!budget || budget.metadata.deletionTimestamp || !isSynced) return settled
+    if (!budget || budget.metadata.deletionTimestamp) return settled
+    if (!running.synced || owners.some(({ informer }) => !informer.synced)) return whenRead({ ports })
     const selected = running.list(key.namespace).filter((pod) => selects(budget.spec.selector, pod.metadata.labels))
     const status = disruptionStatus({ budget, pods: selected, wanted: wantedBy(selected) }, ports.clock.now())
     const written = await writeStatus(client, podDisruptionBudgets, budget, status)

@@ -8,7 +8,7 @@ import { Controller } from '../../runtime/controller/controller.ts'
 import { settled, type Outcome } from '../../runtime/controller/outcome.ts'
 import { ownerKeys } from '../adoption.ts'
 import { portsAnnotation, simulatedMark, type PortMap } from '../ports-annotation.ts'
-import type { WorkloadPorts } from '../ports.ts'
+import { whenRead, type WorkloadPorts } from '../ports.ts'
 import { deleteOwned } from '../delete.ts'
 import { controllerRef, controllerUid, hasSimulated, isPodFinished, isPodReady, type Pod } from '../types.ts'
 
@@ -46,8 +46,8 @@ export function endpointsController({ client, informers, ports }: WorkloadPorts)
 
   async function reconcile(key: Key): Promise<Outcome> {
     const service = all.get(key.namespace, key.name)
-    if (!service?.spec.selector || service.metadata.deletionTimestamp || !running.synced || !slices.synced)
-      return settled
+    if (!service?.spec.selector || service.metadata.deletionTimestamp) return settled
+    if (!running.synced || !slices.synced) return whenRead({ ports })
     const selected = running
       .list(key.namespace)
       .filter((pod) => selects(service, pod) && pod.status?.podIP && !isPodFinished(pod))

@@ -10,7 +10,7 @@ import type { Controller } from '../../runtime/controller/controller.ts'
 import { settled, wakeAt, type Outcome } from '../../runtime/controller/outcome.ts'
 import { indexAnnotation, indexOf, isTracked, releasable, tallyOf, trackingFinalizer } from './job-tally.ts'
 import { ownerController, type Claims } from '../adoption.ts'
-import { createNew, maxPodsAtOnce, writeStatus, type WorkloadPorts } from '../ports.ts'
+import { createNew, maxPodsAtOnce, writeStatus, whenRead, type WorkloadPorts } from '../ports.ts'
 import { deleteFinishedJob, deleteOwned } from '../delete.ts'
 import {
   controllerUid,
@@ -162,7 +162,7 @@ class JobReconciler {
   }
 
   async #reconcile(key: Key): Promise<Outcome> {
-    if (!this.#jobs.synced || !this.#pods.synced) return settled
+    if (!this.#jobs.synced || !this.#pods.synced) return whenRead(this.#ports)
     const job = this.#jobs.get(key.namespace, key.name)
     if (job && (job.spec.managedBy ?? ourJobs) !== ourJobs) return settled
     await this.#releaseStrays(key, job)

@@ -5,7 +5,7 @@ import type { Controller } from '../../runtime/controller/controller.ts'
 import { formatTime } from '../../kube/time.ts'
 import { settled, wakeAt, type Outcome } from '../../runtime/controller/outcome.ts'
 import { ownerController } from '../adoption.ts'
-import { createNew, maxPodsAtOnce, writeStatus, type WorkloadPorts } from '../ports.ts'
+import { createNew, maxPodsAtOnce, writeStatus, whenRead, type WorkloadPorts } from '../ports.ts'
 import { deleteOwned } from '../delete.ts'
 import { availability, isPodFinished, isPodReady, podOf, type Pod, type PodCondition, type Workload } from '../types.ts'
 
@@ -29,7 +29,8 @@ export function replicaController(type: ResourceType, workloadPorts: WorkloadPor
 
   async function reconcile(key: Key): Promise<Outcome> {
     const set = sets.get(key.namespace, key.name)
-    if (!set || !claims.dependents.synced) return settled
+    if (!set) return settled
+    if (!claims.dependents.synced) return whenRead(workloadPorts)
     const mine = await claims.of(set)
     const failure = set.metadata.deletionTimestamp ? undefined : await failureOf(adjust(key, set, mine))
     const now = ports.clock.now()

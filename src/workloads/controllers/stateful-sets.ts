@@ -3,7 +3,7 @@ import type { Key } from '../../kube/key.ts'
 import type { Controller } from '../../runtime/controller/controller.ts'
 import { settled, wakeAt, type Outcome } from '../../runtime/controller/outcome.ts'
 import { ownerController } from '../adoption.ts'
-import { createNew, maxPodsAtOnce, writeStatus, type WorkloadPorts } from '../ports.ts'
+import { createNew, maxPodsAtOnce, writeStatus, whenRead, type WorkloadPorts } from '../ports.ts'
 import { deleteOwned } from '../delete.ts'
 import { RevisionHistory, revisionLabel, revisionName } from './revisions.ts'
 import { availability, isPodFinished, isPodReady, podOf, type Pod, type PodTemplate, type Workload } from '../types.ts'
@@ -73,7 +73,8 @@ export function statefulSetController(workloadPorts: WorkloadPorts): Controller 
 
   async function reconcile(key: Key): Promise<Outcome> {
     const set = sets.get(key.namespace, key.name)
-    if (!set || !claims.dependents.synced || !history.informer.synced) return settled
+    if (!set) return settled
+    if (!claims.dependents.synced || !history.informer.synced) return whenRead(workloadPorts)
     const mine = await claims.of(set)
     if (!set.metadata.deletionTimestamp) await adjust(key, set, mine)
     const now = ports.clock.now()
