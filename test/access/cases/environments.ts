@@ -4,7 +4,6 @@ import type { KubeObject } from '../../../src/kube/object.ts'
 const labels = { access: 'environments' }
 const home = 'access-environments'
 const kept = 'access-environments-kept'
-const last = 'access-environments-last'
 const left = 'access-environments-left'
 const stubborn = 'access-environments-stubborn'
 /** Where what deploys the environments is. */
@@ -97,14 +96,6 @@ export const environmentsCase: Case = {
         await keep(world, notices, url)
         await world.until(() => world.change(environmentOf(kept), { spec: { pullRequest } }).then(() => true))
         await world.change(namespace(left), { metadata: { labels: { access: null } } })
-      },
-      until: [/departures get/, /departures delete/, /environments delete/, /secrets get$/],
-    },
-    {
-      flags: { 'max-departures-per-minute': '0' },
-      async given(world) {
-        const annotations = { 'sojourn.dev/owner': 'last@example.com' }
-        await world.create(configMap(tools, last), namespace(last, { labels, annotations }))
       },
     },
   ],
