@@ -2,7 +2,13 @@ import { deployments, endpointSlices, horizontalPodAutoscalers, services } from 
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { formatTime } from '../../kube/time.ts'
 import { startTestServer, type TestServer } from '../../../test/apiserver/test-server.ts'
-import { fastClock, startFakeCluster, startReplica, type FakeCluster } from '../../../test/activator/cluster.ts'
+import {
+  fastClock,
+  serverClock,
+  startFakeCluster,
+  startReplica,
+  type FakeCluster,
+} from '../../../test/activator/cluster.ts'
 import { eventually, rawClient, roundTrip, startEcho } from '../../../test/activator/proxy.ts'
 
 const namespace = 'default'
@@ -12,7 +18,7 @@ let cluster: FakeCluster
 
 beforeEach(async () => {
   clock = fastClock(20)
-  server = await startTestServer({ clock: clock as never })
+  server = await startTestServer({ clock: serverClock(clock) })
   cluster = await startFakeCluster(server.transport)
 })
 

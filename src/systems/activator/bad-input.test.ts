@@ -5,6 +5,7 @@ import type { Condition } from '../../kube/conditions.ts'
 import { eventually, roundTrip, startEcho } from '../../../test/activator/proxy.ts'
 import {
   fastClock,
+  serverClock,
   startFakeCluster,
   startReplica,
   type FakeCluster,
@@ -19,7 +20,7 @@ let clock: ReturnType<typeof fastClock>
 
 beforeEach(async () => {
   clock = fastClock(20)
-  server = await startTestServer({ clock: clock as never })
+  server = await startTestServer({ clock: serverClock(clock) })
   cluster = await startFakeCluster(server.transport)
   replica = await startReplica(server.transport, { clock })
 })

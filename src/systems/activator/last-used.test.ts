@@ -4,7 +4,13 @@ import { startTestServer, type TestServer } from '../../../test/apiserver/test-s
 import { formatTime, parseTime } from '../../kube/time.ts'
 import type { ApiRequest, Transport } from '../../kube/transport.ts'
 import { eventually, roundTrip } from '../../../test/activator/proxy.ts'
-import { fastClock, startFakeCluster, startReplica, type FakeCluster } from '../../../test/activator/cluster.ts'
+import {
+  fastClock,
+  serverClock,
+  startFakeCluster,
+  startReplica,
+  type FakeCluster,
+} from '../../../test/activator/cluster.ts'
 
 const place = { namespace: 'default', name: 'web' }
 let server: TestServer
@@ -13,7 +19,7 @@ let cluster: FakeCluster
 
 beforeEach(async () => {
   clock = fastClock(40)
-  server = await startTestServer({ clock: clock as never })
+  server = await startTestServer({ clock: serverClock(clock) })
   cluster = await startFakeCluster(server.transport)
 })
 afterEach(async () => {

@@ -9,6 +9,7 @@ import type { Transport } from '../../kube/transport.ts'
 import { eventually, rawClient, roundTrip } from '../../../test/activator/proxy.ts'
 import {
   fastClock,
+  serverClock,
   startFakeCluster,
   startReplica,
   type FakeCluster,
@@ -23,7 +24,7 @@ let fleet: Fleet
 
 beforeEach(async () => {
   clock = fastClock(20)
-  server = await startTestServer({ clock: clock as never })
+  server = await startTestServer({ clock: serverClock(clock) })
   cluster = await startFakeCluster(server.transport)
   fleet = new Fleet()
 })

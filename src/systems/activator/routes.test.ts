@@ -3,7 +3,13 @@ import tls from 'node:tls'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { startTestServer, type TestServer } from '../../../test/apiserver/test-server.ts'
 import type { KubeObject, StoredObject } from '../../kube/object.ts'
-import { fastClock, startFakeCluster, startReplica, type FakeCluster } from '../../../test/activator/cluster.ts'
+import {
+  fastClock,
+  serverClock,
+  startFakeCluster,
+  startReplica,
+  type FakeCluster,
+} from '../../../test/activator/cluster.ts'
 import { certificateFor, eventually, rawClient, roundTrip } from '../../../test/activator/proxy.ts'
 
 const namespace = 'default'
@@ -13,7 +19,7 @@ let cluster: FakeCluster
 
 beforeEach(async () => {
   clock = fastClock(20)
-  server = await startTestServer({ clock: clock as never })
+  server = await startTestServer({ clock: serverClock(clock) })
   cluster = await startFakeCluster(server.transport)
 })
 
