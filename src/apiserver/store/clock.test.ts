@@ -22,10 +22,16 @@ function turnsOf(turnMs: number): { readonly turns: Turns; readonly resumed: str
 
 it.each([
   ['few at a time', 1, [['big'], ['big', 'small', 'big', 'big', 'big', 'big', 'big', 'big'], ['big']]],
-  ['one at a time, once turns are slow', 100, [['big'], ['big'], ['small'], ['big'], ['big']]],
+  ['one of each user, once turns are slow', 100, [['big'], ['big', 'small'], ['big'], ['big']]],
 ])('resumes requests %s, each user in turn', async (_, turnMs, expected) => {
   const { turns, resumed } = turnsOf(turnMs)
   const ask = (user: string) => turns.begin(user).then(() => resumed.at(-1)?.push(user))
   await Promise.all([...Array.from({ length: 9 }, () => ask('big')), ask('small')])
   expect(resumed.slice(0, expected.length)).toEqual(expected)
+})
+
+it('resumes a few reads of no user even while turns are slow', async () => {
+  const { turns, resumed } = turnsOf(100)
+  await Promise.all(Array.from({ length: 12 }, () => turns.next().then(() => resumed.at(-1)?.push('read'))))
+  expect(resumed.map((each) => each.length).slice(0, 3)).toEqual([0, 8, 4])
 })

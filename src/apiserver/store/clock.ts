@@ -8,7 +8,7 @@ export interface Clock {
   breathe(): Promise<void>
 }
 
-/** How many resume in one turn of the event loop, and after how long a turn it is only one. */
+/** How many resume in one turn of the event loop, and after how long a turn it is only one of each user. */
 const perTurn = 8
 const slowTurnMs = 20
 
@@ -16,7 +16,7 @@ const slowTurnMs = 20
 export class Turns {
   readonly #clock: Clock
   /** By user, the next one first. */
-  readonly #waiting = new Map<string, (() => void)[]>()
+  readonly #waiting = new Map<unknown, (() => void)[]>()
   #isBusy = false
 
   constructor(clock: Clock) {
@@ -29,8 +29,8 @@ export class Turns {
     void this.#run()
   }
 
-  /** Resolves when it is this user's turn, in a later turn of the event loop. */
-  next(user = ''): Promise<void> {
+  /** Resolves when it is this user's turn, in a later turn of the event loop. Without a user, it is one of its own. */
+  next(user: unknown = {}): Promise<void> {
     return new Promise((resolve) => {
       this.#waiting.getOrInsertComputed(user, () => []).push(resolve)
       if (!this.#isBusy) void this.#run()
@@ -43,7 +43,9 @@ export class Turns {
       const startedAt = this.#clock.now()
       await this.#clock.breathe()
       const isSlow = this.#clock.now() - startedAt > slowTurnMs
-      for (let resumed = 0; resumed < (isSlow ? 1 : perTurn); resumed++) this.#resume()
+      // Other work may be what makes turns slow: no user waits for another then.
+      const many = isSlow ? Math.min(perTurn, this.#waiting.size) : perTurn
+      for (let resumed = 0; resumed < many; resumed++) this.#resume()
     } while (this.#waiting.size > 0)
     this.#isBusy = false
   }
