@@ -28,11 +28,6 @@ export function fastClock(times: number, startAt = systemClock.now()): Clock {
   }
 }
 
-/** The fast clock for a server: in whole seconds, as it stores them, or each turn of its event loop would look slow to it. */
-export function serverClock(clock: Clock): Clock {
-  return { ...clock, now: () => Math.floor(clock.now() / 1000) * 1000 }
-}
-
 export interface Replica extends AsyncDisposable {
   readonly activator: Activator
   readonly port: number

@@ -2,13 +2,7 @@ import { deployments, endpointSlices, horizontalPodAutoscalers, services } from 
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { formatTime } from '../../kube/time.ts'
 import { startTestServer, type TestServer } from '../../../test/apiserver/test-server.ts'
-import {
-  fastClock,
-  serverClock,
-  startFakeCluster,
-  startReplica,
-  type FakeCluster,
-} from '../../../test/activator/cluster.ts'
+import { fastClock, startFakeCluster, startReplica, type FakeCluster } from '../../../test/activator/cluster.ts'
 import { eventually, rawClient, roundTrip, startEcho } from '../../../test/activator/proxy.ts'
 
 const namespace = 'default'
@@ -18,7 +12,7 @@ let cluster: FakeCluster
 
 beforeEach(async () => {
   clock = fastClock(20)
-  server = await startTestServer({ clock: serverClock(clock) })
+  server = await startTestServer({ clock: clock as never })
   cluster = await startFakeCluster(server.transport)
 })
 

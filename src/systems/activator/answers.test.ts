@@ -1,12 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { startTestServer, type TestServer } from '../../../test/apiserver/test-server.ts'
-import {
-  fastClock,
-  serverClock,
-  startFakeCluster,
-  startReplica,
-  type FakeCluster,
-} from '../../../test/activator/cluster.ts'
+import { fastClock, startFakeCluster, startReplica, type FakeCluster } from '../../../test/activator/cluster.ts'
 import { eventually, roundTrip } from '../../../test/activator/proxy.ts'
 
 let server: TestServer
@@ -17,7 +11,7 @@ let isReady = true
 beforeEach(async () => {
   isReady = true
   clock = fastClock(20)
-  server = await startTestServer({ clock: serverClock(clock) })
+  server = await startTestServer({ clock: clock as never })
   cluster = await startFakeCluster(server.transport, {
     ready: () => isReady,
     answer: (request, response) => (request.url === '/bad' ? response.socket!.end('?\r\n\r\n') : response.end('ok')),

@@ -4,13 +4,7 @@ import { startTestServer, type TestServer } from '../../../test/apiserver/test-s
 import type { Condition } from '../../kube/conditions.ts'
 import { StatusError } from '../../kube/status-error.ts'
 import type { ApiRequest, Transport } from '../../kube/transport.ts'
-import {
-  fastClock,
-  serverClock,
-  startFakeCluster,
-  startReplica,
-  type FakeCluster,
-} from '../../../test/activator/cluster.ts'
+import { fastClock, startFakeCluster, startReplica, type FakeCluster } from '../../../test/activator/cluster.ts'
 import { eventually, rawClient, roundTrip, startEcho, type Backend } from '../../../test/activator/proxy.ts'
 
 const namespace = 'default'
@@ -20,7 +14,7 @@ let cluster: FakeCluster
 
 beforeEach(async () => {
   clock = fastClock(20)
-  server = await startTestServer({ clock: serverClock(clock) })
+  server = await startTestServer({ clock: clock as never })
   cluster = await startFakeCluster(server.transport)
 })
 

@@ -5,7 +5,6 @@ import type { Condition } from '../../kube/conditions.ts'
 import { eventually, roundTrip, startEcho } from '../../../test/activator/proxy.ts'
 import {
   fastClock,
-  serverClock,
   startFakeCluster,
   startReplica,
   type FakeCluster,
@@ -20,7 +19,7 @@ let clock: ReturnType<typeof fastClock>
 
 beforeEach(async () => {
   clock = fastClock(20)
-  server = await startTestServer({ clock: serverClock(clock) })
+  server = await startTestServer({ clock: clock as never })
   cluster = await startFakeCluster(server.transport)
   replica = await startReplica(server.transport, { clock })
 })

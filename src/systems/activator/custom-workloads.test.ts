@@ -4,7 +4,7 @@ import { startTestServer, type TestServer } from '../../../test/apiserver/test-s
 import { Client } from '../../client/client.ts'
 import type { ResourceType, StoredObject } from '../../kube/object.ts'
 import { restoreWorkload, findLeftovers } from './takeover/leftovers.ts'
-import { fastClock, serverClock, startReplica } from '../../../test/activator/cluster.ts'
+import { fastClock, startReplica } from '../../../test/activator/cluster.ts'
 import { roundTrip, startEcho, type Backend } from '../../../test/activator/proxy.ts'
 
 const namespace = 'default'
@@ -17,7 +17,7 @@ let pod: Backend
 
 beforeEach(async () => {
   clock = fastClock(20)
-  server = await startTestServer({ clock: serverClock(clock) })
+  server = await startTestServer({ clock: clock as never })
   client = new Client(server.transport)
   pod = await startEcho()
 })

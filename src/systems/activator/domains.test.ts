@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { fastClock, serverClock, startReplica, type Replica } from '../../../test/activator/cluster.ts'
+import { fastClock, startReplica, type Replica } from '../../../test/activator/cluster.ts'
 import { startTestServer, type TestServer } from '../../../test/apiserver/test-server.ts'
 import { sojournNamespace } from '../../apis/group.ts'
 import { Client } from '../../client/client.ts'
@@ -13,7 +13,7 @@ let clock: ReturnType<typeof fastClock>
 
 async function start(times: number): Promise<void> {
   clock = fastClock(times)
-  server = await startTestServer({ clock: serverClock(clock) })
+  server = await startTestServer({ clock: clock as never })
   client = new Client(server.transport)
   for (const name of [sojournNamespace, 'a', 'b'])
     await client.create(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name } })

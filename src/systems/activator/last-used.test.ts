@@ -4,13 +4,7 @@ import { startTestServer, type TestServer } from '../../../test/apiserver/test-s
 import { formatTime, parseTime } from '../../kube/time.ts'
 import type { ApiRequest, Transport } from '../../kube/transport.ts'
 import { eventually, roundTrip } from '../../../test/activator/proxy.ts'
-import {
-  fastClock,
-  serverClock,
-  startFakeCluster,
-  startReplica,
-  type FakeCluster,
-} from '../../../test/activator/cluster.ts'
+import { fastClock, startFakeCluster, startReplica, type FakeCluster } from '../../../test/activator/cluster.ts'
 
 const place = { namespace: 'default', name: 'web' }
 let server: TestServer
@@ -19,7 +13,7 @@ let cluster: FakeCluster
 
 beforeEach(async () => {
   clock = fastClock(40)
-  server = await startTestServer({ clock: serverClock(clock) })
+  server = await startTestServer({ clock: clock as never })
   cluster = await startFakeCluster(server.transport)
 })
 afterEach(async () => {

@@ -2,13 +2,7 @@ import { readFileSync } from 'node:fs'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
 import { startTestServer, type TestServer } from '../../../test/apiserver/test-server.ts'
-import {
-  fastClock,
-  serverClock,
-  startFakeCluster,
-  startReplica,
-  type FakeCluster,
-} from '../../../test/activator/cluster.ts'
+import { fastClock, startFakeCluster, startReplica, type FakeCluster } from '../../../test/activator/cluster.ts'
 import { customResourceDefinitions, deployments } from '../../kube/core-types.ts'
 import type { KubeObject, StoredObject } from '../../kube/object.ts'
 import { downscalerRule } from './model/downscaler.ts'
@@ -30,7 +24,7 @@ describe('rules of other tools, taken as they are', () => {
   let cluster: FakeCluster
   beforeEach(async () => {
     clock = fastClock(20, evening)
-    server = await startTestServer({ clock: serverClock(fastClock(20, evening - 3_600_000)) })
+    server = await startTestServer({ clock: fastClock(20, evening - 3_600_000) as never })
     cluster = await startFakeCluster(server.transport)
   })
   afterEach(async () => {

@@ -9,7 +9,6 @@ import type { Transport } from '../../kube/transport.ts'
 import { eventually, rawClient, roundTrip } from '../../../test/activator/proxy.ts'
 import {
   fastClock,
-  serverClock,
   startFakeCluster,
   startReplica,
   type FakeCluster,
@@ -24,7 +23,7 @@ let fleet: Fleet
 
 beforeEach(async () => {
   clock = fastClock(20)
-  server = await startTestServer({ clock: serverClock(clock) })
+  server = await startTestServer({ clock: clock as never })
   cluster = await startFakeCluster(server.transport)
   fleet = new Fleet()
 })

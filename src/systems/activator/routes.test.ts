@@ -3,13 +3,7 @@ import tls from 'node:tls'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { startTestServer, type TestServer } from '../../../test/apiserver/test-server.ts'
 import type { KubeObject, StoredObject } from '../../kube/object.ts'
-import {
-  fastClock,
-  serverClock,
-  startFakeCluster,
-  startReplica,
-  type FakeCluster,
-} from '../../../test/activator/cluster.ts'
+import { fastClock, startFakeCluster, startReplica, type FakeCluster } from '../../../test/activator/cluster.ts'
 import { certificateFor, eventually, rawClient, roundTrip } from '../../../test/activator/proxy.ts'
 
 const namespace = 'default'
@@ -19,7 +13,7 @@ let cluster: FakeCluster
 
 beforeEach(async () => {
   clock = fastClock(20)
-  server = await startTestServer({ clock: serverClock(clock) })
+  server = await startTestServer({ clock: clock as never })
   cluster = await startFakeCluster(server.transport)
 })
 

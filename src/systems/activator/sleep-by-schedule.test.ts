@@ -7,13 +7,7 @@ import type { KubeObject, ResourceType, StoredObject } from '../../kube/object.t
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { registerKinds } from '../../admission/register-kinds.ts'
 import { startTestServer, type TestServer } from '../../../test/apiserver/test-server.ts'
-import {
-  fastClock,
-  serverClock,
-  startFakeCluster,
-  startReplica,
-  type FakeCluster,
-} from '../../../test/activator/cluster.ts'
+import { fastClock, startFakeCluster, startReplica, type FakeCluster } from '../../../test/activator/cluster.ts'
 import { roundTrip } from '../../../test/activator/proxy.ts'
 
 /** A Wednesday, half a minute before the office closes. */
@@ -30,7 +24,7 @@ let cluster: FakeCluster
 beforeEach(async () => {
   clock = fastClock(20, evening)
   // Objects that tests create are an hour old: nothing new is put to sleep.
-  server = await startTestServer({ clock: serverClock(fastClock(20, evening - hour)) })
+  server = await startTestServer({ clock: fastClock(20, evening - hour) as never })
   await registerKinds(new Client(server.transport))
   cluster = await startFakeCluster(server.transport)
 })

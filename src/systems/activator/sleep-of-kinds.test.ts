@@ -6,13 +6,7 @@ import type { KubeObject, ResourceType, StoredObject } from '../../kube/object.t
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { registerKinds } from '../../admission/register-kinds.ts'
 import { startTestServer, type TestServer } from '../../../test/apiserver/test-server.ts'
-import {
-  fastClock,
-  serverClock,
-  startFakeCluster,
-  startReplica,
-  type FakeCluster,
-} from '../../../test/activator/cluster.ts'
+import { fastClock, startFakeCluster, startReplica, type FakeCluster } from '../../../test/activator/cluster.ts'
 
 /** A Wednesday, half a minute before the office closes for one minute. */
 const evening = Date.UTC(2026, 10, 18, 17, 59, 30)
@@ -36,7 +30,7 @@ let cluster: FakeCluster
 
 beforeEach(async () => {
   // What a test creates is an hour old: nothing new is put to sleep.
-  server = await startTestServer({ clock: serverClock(fastClock(20, evening - 3_600_000)) })
+  server = await startTestServer({ clock: fastClock(20, evening - 3_600_000) as never })
   await registerKinds(new Client(server.transport))
   cluster = await startFakeCluster(server.transport)
 })

@@ -3,13 +3,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { startTestServer, type TestServer } from '../../../test/apiserver/test-server.ts'
 import { readServiceSettings } from './model/service-settings.ts'
 import { eventually, roundTrip } from '../../../test/activator/proxy.ts'
-import {
-  fastClock,
-  serverClock,
-  startFakeCluster,
-  startReplica,
-  type FakeCluster,
-} from '../../../test/activator/cluster.ts'
+import { fastClock, startFakeCluster, startReplica, type FakeCluster } from '../../../test/activator/cluster.ts'
 
 const namespace = 'default'
 let server: TestServer
@@ -18,7 +12,7 @@ let cluster: FakeCluster
 
 beforeEach(async () => {
   clock = fastClock(50)
-  server = await startTestServer({ clock: serverClock(clock) })
+  server = await startTestServer({ clock: clock as never })
   cluster = await startFakeCluster(server.transport, { ready: () => false })
 })
 afterEach(async () => {

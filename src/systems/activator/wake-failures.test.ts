@@ -3,13 +3,7 @@ import { deployments, endpointSlices, pods } from '../../kube/core-types.ts'
 import type { KubeObject } from '../../kube/object.ts'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { startTestServer, type TestServer } from '../../../test/apiserver/test-server.ts'
-import {
-  fastClock,
-  serverClock,
-  startFakeCluster,
-  startReplica,
-  type FakeCluster,
-} from '../../../test/activator/cluster.ts'
+import { fastClock, startFakeCluster, startReplica, type FakeCluster } from '../../../test/activator/cluster.ts'
 import { eventually, rawClient, roundTrip, startBackend, startProxy } from '../../../test/activator/proxy.ts'
 
 const namespace = 'default'
@@ -21,7 +15,7 @@ let isReady = true
 beforeEach(async () => {
   isReady = true
   clock = fastClock(20)
-  server = await startTestServer({ clock: serverClock(clock) })
+  server = await startTestServer({ clock: clock as never })
   cluster = await startFakeCluster(server.transport, { ready: () => isReady })
 })
 

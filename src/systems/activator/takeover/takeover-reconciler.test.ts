@@ -9,7 +9,7 @@ import type { EndpointSlice } from '../model/endpoints.ts'
 import { singleReplica } from '../replicas/peers.ts'
 import { roundTrip } from '../../../../test/activator/proxy.ts'
 import { remarksOf } from '../views/service-state.ts'
-import { fastClock, serverClock, startReplica, type Replica } from '../../../../test/activator/cluster.ts'
+import { fastClock, startReplica, type Replica } from '../../../../test/activator/cluster.ts'
 
 const namespace = 'default'
 const takeover = { host: '127.0.0.1', ports: { from: 22_000, to: 22_999 } }
@@ -25,7 +25,7 @@ let said: { open: string; served: number }
 
 beforeEach(async () => {
   clock = fastClock(20)
-  server = await startTestServer({ clock: serverClock(clock) })
+  server = await startTestServer({ clock: clock as never })
   client = new Client(server.transport)
   said = { open: '0', served: 0 }
   pod = http.createServer((request, response) => {
