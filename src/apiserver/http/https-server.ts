@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerOptions as HttpServerOptions, ServerResponse } from 'node:http'
 import { constants, createSecureServer, type Http2SecureServer, type Http2ServerRequest } from 'node:http2'
 import type { AddressInfo, Socket } from 'node:net'
+import { setImmediate } from 'node:timers/promises'
 import type { TLSSocket } from 'node:tls'
 import { StatusError } from '../../kube/status-error.ts'
 import { flatHeaders } from '../../kube/transport.ts'
@@ -84,6 +85,9 @@ export interface HttpsPorts {
   onInternalError(error: unknown, request: { readonly method: string; readonly path: string }): void
 }
 
+/** Requests come from outside: their turns are those of the event loop, even on a clock that stands still. */
+const eventLoop = { now: () => performance.now(), breathe: () => setImmediate() }
+
 /** Serves the API and the application's pages on a TLS port, over HTTP/2 and HTTP/1.1. */
 export class HttpsServer {
   readonly #ports: HttpsPorts
@@ -98,7 +102,7 @@ export class HttpsServer {
     this.#ports = ports
     this.#watches = new WatchLimit(limits.watchesPerUser)
     this.#requests = new RequestLimit(limits.requestsPerUser)
-    this.#turns = new Turns(ports.clock)
+    this.#turns = new Turns(eventLoop)
     this.#server = createSecureServer(
       {
         allowHTTP1: true,

@@ -14,12 +14,12 @@ const slowTurnMs = 20
 
 /** Resumes work a little at a time, each user in turn: whoever has much of it leaves time for the requests of others. */
 export class Turns {
-  readonly #clock: Clock
+  readonly #clock: Pick<Clock, 'now' | 'breathe'>
   /** By user, the next one first. */
   readonly #waiting = new Map<unknown, (() => void)[]>()
   #isBusy = false
 
-  constructor(clock: Clock) {
+  constructor(clock: Pick<Clock, 'now' | 'breathe'>) {
     this.#clock = clock
   }
 
