@@ -52,7 +52,7 @@ export const session = {
       .finally(() => (renewing = undefined))
     return renewing
   },
-  /** Calls back when another tab signs out, and starts anew when it signs in as somebody else. @param {() => void} callback @param {AbortSignal} signal */
+  /** Calls back when another tab signs out, and starts anew when it signs in as another user. @param {() => void} callback @param {AbortSignal} signal */
   onEnd(callback, signal) {
     const listen = (/** @type {StorageEvent} */ { key, newValue }) => {
       if (key !== secretKey && key !== null) return

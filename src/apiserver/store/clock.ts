@@ -12,7 +12,7 @@ export interface Clock {
 const perTurn = 8
 const slowTurnMs = 20
 
-/** Resumes work a little at a time, each user in turn: whoever has much of it leaves time for the requests of others. */
+/** Resumes work a little at a time, each user in turn, so that one with many requests leaves time for those of others. */
 export class Turns {
   readonly #clock: Pick<Clock, 'now' | 'breathe'>
   /** By user, the next one first. */

@@ -90,7 +90,7 @@ function formatRanges(indexes: readonly number[]): string {
   return runs.map(([from, to]) => (from === to ? `${from}` : `${from}-${to}`)).join(',')
 }
 
-/** The indexes up to `last`, each once: whoever may write the status may write any text. */
+/** The indexes up to `last`, each once: a user who may write the status may write any text. */
 function parseRanges(text = '', last: number): readonly number[] {
   const indexes: number[] = []
   for (const run of text.split(',').filter(Boolean)) {
